@@ -1,0 +1,1 @@
+"""Retention, lifecycle, expiration and garbage collection for versioned data lakes."""
