@@ -1,0 +1,61 @@
+"""What a path means in one commit or staging area: where its bytes are, and what they are.
+
+Paths are kept exactly as given. Two spellings are two paths; nothing here, or
+anywhere else in desilt, normalises one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+
+from desilt.errors import InvalidPath
+
+MAX_PATH_BYTES = 1024
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class AddressType(IntEnum):
+    """How an entry's address is to be read; the numbers are lakeFS's."""
+
+    BY_PREFIX = 0  # an old entry: full if it has a scheme, else relative
+    RELATIVE = 1  # below the repository's own prefix
+    FULL = 2  # a whole URI; not ours to remove
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One path and the object it points to."""
+
+    path: str
+    address: str
+    size: int
+    checksum: str
+    modified_ns: int  # nanoseconds since 1970, UTC: datetime cannot hold what lakeFS writes
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    address_type: AddressType = AddressType.RELATIVE
+    content_type: str = ""
+
+    @property
+    def modified_at(self) -> datetime:
+        return EPOCH + timedelta(microseconds=self.modified_ns // 1000)
+
+
+def nanoseconds(moment: datetime) -> int:
+    """``moment`` as an entry keeps it."""
+    return (moment - EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def encode_path(path: str) -> bytes:
+    """The bytes a path is stored and sorted by, or :class:`InvalidPath`."""
+    try:
+        raw = path.encode()
+    except UnicodeEncodeError:
+        raise InvalidPath(path, "is not valid UTF-8") from None
+    if not raw:
+        raise InvalidPath(path, "is empty")
+    if b"\0" in raw:
+        raise InvalidPath(path, "holds a NUL")
+    if len(raw) > MAX_PATH_BYTES:
+        raise InvalidPath(path, f"is {len(raw):,} bytes long")
+    return raw
