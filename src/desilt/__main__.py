@@ -1,0 +1,3 @@
+from desilt.cli.main import main
+
+main()

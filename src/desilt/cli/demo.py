@@ -1,0 +1,98 @@
+"""`desilt demo`: a small lake, built, shown, and cleaned up again."""
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from desilt import demo as story
+from desilt.cli.graph import draw
+from desilt.cli.history import refs_of
+from desilt.cli.output import emit, size
+from desilt.errors import AlreadyExists
+from desilt.lake.lake import Lake, locate
+from desilt.lake.repository import Repository
+from desilt.testing import oracle
+
+NAME = "demo"
+
+
+@click.command()
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the lake in DIR, to look around in.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def demo(keep: Path | None, as_json: bool) -> None:
+    """Build a small lake with branches, merges, copies and a deleted branch, and show what is garbage in it.
+
+    Everything happens in a temporary directory that is removed at the end, unless you --keep it.
+    """
+    with tempfile.TemporaryDirectory(prefix="desilt-demo-") as temporary:
+        directory = keep or Path(temporary) / "lake"
+        if directory.exists() and any(directory.iterdir()):
+            raise AlreadyExists("directory", str(directory), "give --keep an empty or a new one")
+        lake = Lake.create(locate(f"{directory}#{NAME}"))
+        repository = lake.create_repository(NAME)
+        say = (lambda _: None) if as_json else (lambda text: click.echo(f"  · {text}"))
+        heading("A lake is filled", quiet=as_json)
+        story.build(repository, say)
+        show(repository, as_json=as_json)
+        lake.close()
+    if keep and not as_json:
+        heading("Look around", quiet=False)
+        for command in ("log {}  --all --graph", "ls {} main -r", "diff {} dev", "diff {} v1 main"):
+            click.echo(f"  desilt lake {command.format(f'{directory}#{NAME}').replace('  ', ' ')}")
+
+
+def show(repository: Repository, *, as_json: bool) -> None:
+    """Sizes, the graph, and the garbage."""
+    stored, garbage = oracle.stored(repository), oracle.garbage(repository)
+    branches = [branch_row(repository, branch.name, as_json=as_json) for branch in repository.branches()]
+    left = garbage_rows(repository, garbage, as_json=as_json)
+    if as_json:
+        total = {"objects": len(stored), "bytes": sum(stored.values())}
+        unused = {"objects": len(garbage), "bytes": sum(garbage.values())}
+        click.echo(json.dumps({"stored": total, "garbage": unused, "branches": branches, "garbage_by_branch": left}))
+        return
+    heading("What each branch shows")
+    emit(branches, ["branch", "entries", "bytes", "staged"], as_json=False)
+    heading("How it came about")
+    names: dict[str, list[str]] = {}
+    for name, target in refs_of(repository):
+        names.setdefault(target, []).append(name)
+    for line in draw(list(repository.log(*names)), names):
+        click.echo(f"  {line}")
+    heading("What is garbage today")
+    click.echo(f"  {len(stored)} objects are stored, {size(sum(stored.values()))}.")
+    click.echo(f"  {len(garbage)} of them, {size(sum(garbage.values()))}, are in no commit and no staging area:")
+    emit(left, ["uploaded to", "objects", "bytes"], as_json=False)
+
+
+def branch_row(repository: Repository, name: str, *, as_json: bool) -> dict[str, object]:
+    sizes = [entry.size for entry in repository.list(name) if hasattr(entry, "size")]
+    staged = sum(1 for _ in repository.uncommitted(name))
+    return {
+        "branch": name,
+        "entries": len(sizes),
+        "bytes": sum(sizes) if as_json else size(sum(sizes)),
+        "staged": staged,
+    }
+
+
+def garbage_rows(repository: Repository, garbage: dict[str, int], *, as_json: bool) -> list[dict[str, object]]:
+    names = {branch.uid: branch.name for branch in repository.branches()}
+    objects: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
+    for address, amount in garbage.items():
+        where = names.get(address.split("/")[1], "a deleted branch")
+        objects[where] += 1
+        amounts[where] += amount
+    return [
+        {"uploaded to": where, "objects": count, "bytes": amounts[where] if as_json else size(amounts[where])}
+        for where, count in objects.most_common()
+    ]
+
+
+def heading(text: str, *, quiet: bool = False) -> None:
+    if not quiet:
+        click.echo(f"\n{click.style(text, bold=True)}")

@@ -1,0 +1,120 @@
+"""`desilt lake`: repositories, branches and tags; commits and objects come from their own modules."""
+
+import click
+
+from desilt.cli import history, objects
+from desilt.cli.common import db_option, json_option, with_repository
+from desilt.cli.output import done, emit
+from desilt.lake.lake import Lake, locate
+from desilt.lake.repository import Repository
+
+
+@click.group()
+def lake() -> None:
+    """Work with an embedded lake: versioned objects in a directory or a bucket.
+
+    \b
+      desilt lake init ./lake#demo
+      echo hello | desilt lake put ./lake#demo main greetings/hello.txt -
+      desilt lake commit ./lake#demo main -m "say hello"
+      desilt lake branch ./lake#demo dev
+      desilt lake ls ./lake#demo dev greetings/
+
+    A ref is a branch, a tag or a commit id (its first 4 characters or more), then ~N for the Nth ancestor,
+    ^N for the Nth parent; BRANCH@ is a branch without what is staged on it.
+    """
+
+
+@lake.command()
+@click.argument("repo")
+@click.option("--default-branch", default="main", show_default=True, help="The branch that is never deleted.")
+@db_option
+@json_option
+def init(repo: str, default_branch: str, db: str | None, as_json: bool) -> None:
+    """Make a repository, and the lake around it if there is none."""
+    location = locate(repo, db=db)
+    if location.repository is None:
+        raise click.UsageError(f"say which repository to make, as in {repo}#NAME")
+    opened = Lake.create(location)
+    made = opened.create_repository(location.repository, default_branch=default_branch)
+    text = f"Made repository {made.name} with branch {default_branch} in {location.storage}"
+    done(text, {"repository": made.name, "uid": made.uid, "default_branch": default_branch}, as_json=as_json)
+    opened.close()
+
+
+@lake.command()
+@click.argument("lake")
+@db_option
+@json_option
+def repositories(lake: str, db: str | None, as_json: bool) -> None:
+    """List the repositories of a lake."""
+    opened = Lake.open(locate(lake, db=db))
+    emit([{"repository": name} for name in opened.repositories()], ["repository"], as_json=as_json)
+    opened.close()
+
+
+@lake.command()
+@with_repository
+def branches(repository: Repository, as_json: bool) -> None:
+    """List branches and their last commits."""
+    rows = (
+        {
+            "branch": found.name,
+            "commit": found.head,
+            "created": found.created_at,
+            "default": found.name == repository.default_branch,
+        }
+        for found in repository.branches()
+    )
+    emit(rows, ["branch", "commit", "created"], as_json=as_json)
+
+
+@lake.command()
+@click.argument("name")
+@click.argument("source", required=False)
+@with_repository
+def branch(repository: Repository, name: str, source: str | None, as_json: bool) -> None:
+    """Make branch NAME at SOURCE, a ref; by default at the default branch."""
+    made = repository.create_branch(name, source or repository.default_branch)
+    done(f"Made branch {name} at {made.head[:12]}", {"branch": name, "commit": made.head}, as_json=as_json)
+
+
+@lake.command()
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Even with uncommitted changes: they are lost.")
+@with_repository
+def delete_branch(repository: Repository, name: str, force: bool, as_json: bool) -> None:
+    """Delete branch NAME. Its commits and objects stay until a job collects them."""
+    repository.delete_branch(name, force=force)
+    done(f"Deleted branch {name}", {"branch": name}, as_json=as_json)
+
+
+@lake.command()
+@with_repository
+def tags(repository: Repository, as_json: bool) -> None:
+    """List tags."""
+    rows = ({"tag": tag.name, "commit": tag.target, "created": tag.created_at} for tag in repository.tags())
+    emit(rows, ["tag", "commit", "created"], as_json=as_json)
+
+
+@lake.command()
+@click.argument("name")
+@click.argument("ref")
+@with_repository
+def tag(repository: Repository, name: str, ref: str, as_json: bool) -> None:
+    """Give the commit at REF a NAME that stays."""
+    made = repository.create_tag(name, ref)
+    done(f"Tagged {made.target[:12]} as {name}", {"tag": name, "commit": made.target}, as_json=as_json)
+
+
+@lake.command()
+@click.argument("name")
+@with_repository
+def delete_tag(repository: Repository, name: str, as_json: bool) -> None:
+    """Delete tag NAME; the commit stays."""
+    repository.delete_tag(name)
+    done(f"Deleted tag {name}", {"tag": name}, as_json=as_json)
+
+
+for command in (*history.COMMANDS, *objects.COMMANDS):
+    lake.add_command(command)

@@ -1,0 +1,33 @@
+"""The command `desilt`."""
+
+import sys
+from importlib.metadata import version
+
+import click
+
+from desilt.cli.common import run
+from desilt.cli.demo import demo
+from desilt.cli.lake import lake
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(version("desilt"), prog_name="desilt")
+def desilt() -> None:
+    """Remove what a versioned data lake no longer needs, and prove why.
+
+    \b
+    Begin with:
+      desilt demo                      a small lake, built and shown in a minute
+      desilt lake init ./lake#mine     a lake of your own, in a directory
+      desilt lake --help               branches, commits and objects in it
+
+    Exit codes: 0 done, 1 failed, 2 the request itself was wrong. Errors are one line that says what to do.
+    """
+
+
+desilt.add_command(demo)
+desilt.add_command(lake)
+
+
+def main() -> None:
+    sys.exit(run(desilt))

@@ -1,0 +1,50 @@
+"""Where objects lie: ``repos/<repo>/branches/<branch>/<partition>/<object>``.
+
+Every name here carries the time it was made, so that an object's age has a
+witness besides the store's own clock. Partitions count time downwards: the
+newest one lists first.
+"""
+
+import base64
+from datetime import datetime, timedelta
+
+from desilt.domain.entry import EPOCH
+
+YEAR_4000_MS = 64_060_588_800_000
+UID_BYTES = 12
+PARTITION_OBJECTS = 50_000
+PARTITION_AGE = timedelta(hours=1)
+
+
+def uid(now: datetime, entropy: bytes) -> str:
+    """A name that is never used again: four bytes of time, eight of chance; 20 characters that sort by time."""
+    seconds = int(now.timestamp())
+    raw = seconds.to_bytes(4) + entropy[: UID_BYTES - 4]
+    if len(raw) != UID_BYTES:
+        raise ValueError(f"a uid needs {UID_BYTES - 4} bytes of entropy")
+    return base64.b32hexencode(raw).decode().rstrip("=").lower()
+
+
+def uid_time(name: str) -> datetime:
+    """The second in which ``name`` was made."""
+    raw = base64.b32hexdecode(name.upper() + "=" * (-len(name) % 8))
+    return EPOCH + timedelta(seconds=int.from_bytes(raw[:4]))
+
+
+def partition(opened_at: datetime, instance: str) -> str:
+    """``<descending time>_<instance>``; two of one instance differ by at least a millisecond."""
+    return f"{YEAR_4000_MS - int(opened_at.timestamp() * 1000):014d}_{instance}"
+
+
+def partition_time(name: str) -> datetime:
+    """The moment ``name`` was opened."""
+    return EPOCH + timedelta(milliseconds=YEAR_4000_MS - int(name.split("_", 1)[0]))
+
+
+def repository_prefix(repository: str) -> str:
+    return f"repos/{repository}/"
+
+
+def branch_prefix(branch: str) -> str:
+    """Below the repository's prefix; addresses in entries are relative to that."""
+    return f"branches/{branch}/"

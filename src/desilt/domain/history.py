@@ -1,0 +1,86 @@
+"""The commit graph: what a commit is, what it descends from, where two meet.
+
+Everything here works on a ``fetch`` from id to :class:`Commit`, so that a walk
+touches only the commits it needs, wherever they are kept.
+"""
+
+import hashlib
+import heapq
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+Fetch = Callable[[str], "Commit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One state of a repository, and the states it came from."""
+
+    id: str
+    parents: tuple[str, ...]  # the first is the branch that was committed to
+    metarange: str  # "" holds nothing
+    created_at: datetime
+    committer: str
+    message: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 0  # longest way down to a root: a commit's is larger than its parents'
+
+
+def new_commit(
+    *,
+    parents: Iterable[Commit],
+    metarange: str,
+    created_at: datetime,
+    committer: str,
+    message: str,
+    metadata: Mapping[str, str],
+) -> Commit:
+    """A commit named by its content."""
+    above = tuple(parents)
+    ids = tuple(parent.id for parent in above)
+    facts = [list(ids), metarange, created_at.isoformat(), committer, message, dict(metadata)]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    generation = 1 + max((parent.generation for parent in above), default=-1)
+    return Commit(digest, ids, metarange, created_at, committer, message, dict(metadata), generation)
+
+
+def walk(fetch: Fetch, *tips: str) -> Iterator[Commit]:
+    """Every commit that ``tips`` descend from, themselves first; children always before parents."""
+    seen = set(tips)
+    queue = [_youngest_first(fetch(tip)) for tip in seen]
+    heapq.heapify(queue)
+    while queue:
+        commit = heapq.heappop(queue)[-1]
+        yield commit
+        for parent in commit.parents:
+            if parent not in seen:
+                seen.add(parent)
+                heapq.heappush(queue, _youngest_first(fetch(parent)))
+
+
+def merge_base(fetch: Fetch, left: str, right: str) -> Commit | None:
+    """The youngest commit both descend from; None where two histories never met.
+
+    Commits are taken youngest generation first, each painted with the sides that
+    reach it. The first one painted by both is nobody's ancestor but of ones
+    already taken, so no better base can follow.
+    """
+    sides = {left: {"left"}, right: {"right"}} if left != right else {left: {"left", "right"}}
+    queue = [_youngest_first(fetch(tip)) for tip in sides]
+    heapq.heapify(queue)
+    while queue:
+        commit = heapq.heappop(queue)[-1]
+        if len(sides[commit.id]) == 2:
+            return commit
+        for parent in commit.parents:
+            if parent not in sides:
+                sides[parent] = set()
+                heapq.heappush(queue, _youngest_first(fetch(parent)))
+            sides[parent] |= sides[commit.id]
+    return None
+
+
+def _youngest_first(commit: Commit) -> tuple[int, float, str, Commit]:
+    return (-commit.generation, -commit.created_at.timestamp(), commit.id, commit)

@@ -1,0 +1,170 @@
+"""Commits, merges and reverts: the only ways a branch moves.
+
+Each reads what it builds on, builds without holding any lock, and moves the
+branch only if it is still where it was.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from desilt.domain.history import Commit, merge_base, new_commit
+from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
+from desilt.lake import commits, refs, staging
+from desilt.lake.apply import apply
+from desilt.lake.database import Database, Transaction
+from desilt.lake.merge import Strategy, merge
+from desilt.lake.partitions import new_uid
+from desilt.lake.ranges import EMPTY, Ranges
+from desilt.lake.refs import Branch
+
+TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What people add to a commit."""
+
+    message: str
+    committer: str
+    metadata: Mapping[str, str]
+
+
+class Committer:
+    """Moves the branches of one repository."""
+
+    def __init__(self, database: Database, repository: str, ranges: Ranges, clock: Callable[[], datetime]) -> None:
+        self._database, self._repository, self._ranges, self._clock = database, repository, ranges, clock
+
+    def commit(self, branch: str, signature: Signature, *, allow_empty: bool) -> Commit:
+        """What is staged on ``branch``, sealed and made a commit."""
+        sealed = self._seal(branch, allow_empty=allow_empty)
+        for _ in range(TRIES):
+            with self._database.read() as tx:
+                seen, parent = self._look(tx, branch)
+                if sealed and not set(sealed) & set(seen.sealed):
+                    raise Conflict(f"what was staged on {branch!r} was committed or reset by somebody else meanwhile")
+                metarange = apply(self._ranges, parent.metarange, staging.changes(tx, seen.sealed))
+            if metarange == parent.metarange and not allow_empty:
+                self._forget(branch, seen)
+                raise NothingToCommit(branch)
+            made = self._move(branch, seen, [parent], metarange, signature, taking=seen.sealed)
+            if made:
+                return made
+        raise BranchMoved(branch, "committing")
+
+    def merge(
+        self, source: Commit, branch: str, names: tuple[str, str], signature: Signature, strategy: Strategy | None
+    ) -> Commit | None:
+        """``source`` merged into ``branch``; None where the branch has all of it already."""
+        for _ in range(TRIES):
+            with self._database.read() as tx:
+                seen, head = self._clean(tx, branch)
+                base = merge_base(commits.fetching(tx, self._repository), source.id, head.id)
+            if base is not None and base.id == source.id:
+                return None
+            metarange = merge(
+                self._ranges,
+                base=base.metarange if base else EMPTY,
+                source=source.metarange,
+                destination=head.metarange,
+                strategy=strategy,
+                names=names,
+            )
+            made = self._move(branch, seen, [head, source], metarange, signature)
+            if made:
+                return made
+        raise BranchMoved(branch, "merging")
+
+    def revert(self, reverted: Commit, branch: str, signature: Signature, *, parent: int | None) -> Commit:
+        """A commit that takes back what ``reverted`` did, seen from its parent number ``parent``."""
+        if not reverted.parents:
+            raise BadRequest(f"{reverted.id[:12]} is a first commit; there is nothing to go back to")
+        if len(reverted.parents) > 1 and parent is None:
+            raise BadRequest(f"{reverted.id[:12]} is a merge; say with --parent which side to go back to (1 or 2)")
+        if not 1 <= (parent or 1) <= len(reverted.parents):
+            raise BadRequest(f"{reverted.id[:12]} has {len(reverted.parents)} parents; --parent must be one of them")
+        for _ in range(TRIES):
+            with self._database.read() as tx:
+                seen, head = self._clean(tx, branch)
+                before = commits.fetching(tx, self._repository)(reverted.parents[(parent or 1) - 1])
+            metarange = merge(
+                self._ranges,
+                base=reverted.metarange,
+                source=before.metarange,
+                destination=head.metarange,
+                strategy=None,
+                names=(f"the state before {reverted.id[:12]}", branch),
+            )
+            if metarange == head.metarange:
+                raise NothingToCommit(branch)
+            made = self._move(branch, seen, [head], metarange, signature)
+            if made:
+                return made
+        raise BranchMoved(branch, "reverting")
+
+    def _seal(self, branch: str, *, allow_empty: bool) -> tuple[str, ...]:
+        """The staging areas to be committed, closed to writers."""
+        with self._database.write() as tx:
+            seen = refs.branch(tx, self._repository, branch, lock=tx.for_update)
+            if not staging.is_empty(tx, (seen.token,)):
+                refs.seal(tx, seen, token=new_uid(self._clock()))
+                return seen.tokens
+            if not allow_empty and staging.is_empty(tx, seen.sealed):
+                raise NothingToCommit(branch)
+            return seen.sealed
+
+    def _look(self, tx: Transaction, branch: str) -> tuple[Branch, Commit]:
+        seen = refs.branch(tx, self._repository, branch)
+        return seen, commits.fetching(tx, self._repository)(seen.head)
+
+    def _clean(self, tx: Transaction, branch: str) -> tuple[Branch, Commit]:
+        seen, head = self._look(tx, branch)
+        if not staging.is_empty(tx, seen.tokens):
+            raise Dirty(branch)
+        return seen, head
+
+    def _move(
+        self,
+        branch: str,
+        seen: Branch,
+        parents: list[Commit],
+        metarange: str,
+        signature: Signature,
+        *,
+        taking: tuple[str, ...] = (),
+    ) -> Commit | None:
+        """Compare and set: the new commit, if ``branch`` is still as it was ``seen``; else None, and nothing done."""
+        with self._database.write() as tx:
+            now = refs.branch(tx, self._repository, branch, lock=tx.for_update)
+            if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:
+                return None
+            made = new_commit(
+                parents=parents,
+                metarange=metarange,
+                created_at=later_than(parents, self._clock()),
+                committer=signature.committer,
+                message=signature.message,
+                metadata=signature.metadata,
+            )
+            commits.insert(tx, self._repository, made)
+            refs.move(tx, now, head=made.id)
+            self._take(tx, now, taking)
+            return made
+
+    def _forget(self, branch: str, seen: Branch) -> None:
+        """Drop sealed areas that change nothing."""
+        with self._database.write() as tx:
+            now = refs.branch(tx, self._repository, branch, lock=tx.for_update)
+            if (now.head, now.sealed) == (seen.head, seen.sealed):
+                self._take(tx, now, seen.sealed)
+
+    def _take(self, tx: Transaction, branch: Branch, tokens: tuple[str, ...]) -> None:
+        for token in tokens:
+            refs.unseal(tx, branch.uid, token)
+            staging.drop(tx, token)
+
+
+def later_than(parents: list[Commit], now: datetime) -> datetime:
+    """``now``, moved on where a parent is not earlier."""
+    return max([now, *(parent.created_at + timedelta(microseconds=1) for parent in parents)])

@@ -1,0 +1,150 @@
+"""A lake: one database, one place for objects, any number of repositories.
+
+``lake:///dir#repo`` keeps both in a directory; ``s3://bucket/prefix#repo`` keeps
+objects there and says by ``db`` (or DESILT_DB) where its database is.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from desilt.domain.history import new_commit
+from desilt.domain.names import check_branch, check_repository
+from desilt.errors import AlreadyExists, InvalidUri, NotFound, StorageFailed
+from desilt.lake import commits, refs, schema
+from desilt.lake.commits import microseconds
+from desilt.lake.database import Database, open_database
+from desilt.lake.partitions import new_uid
+from desilt.lake.ranges import EMPTY, RAGGEDNESS
+from desilt.lake.refs import Branch
+from desilt.lake.repository import Repository
+from desilt.objects.opening import open_store
+from desilt.objects.store import ObjectStore
+
+DATABASE_FILE = "desilt.db"
+Clock = Callable[[], datetime]
+
+
+def system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a lake is, and which of its repositories is meant."""
+
+    storage: str  # a directory, or the URI of a bucket
+    database: str
+    repository: str | None
+
+    @property
+    def is_directory(self) -> bool:
+        return "://" not in self.storage
+
+    @property
+    def binding(self) -> str:
+        """What the database must remember of where its objects are; "" if it lies with them and may move along."""
+        inside = self.is_directory and self.database == f"sqlite://{Path(self.storage) / DATABASE_FILE}"
+        return "" if inside else self.storage
+
+
+def locate(uri: str, *, db: str | None = None) -> Location:
+    """Read a REPO argument: ``lake:///dir#repo``, ``dir#repo`` or ``s3://bucket/prefix#repo``."""
+    where, _, repository = uri.partition("#")
+    database = db or os.environ.get("DESILT_DB", "")
+    scheme, colon, rest = where.partition("://")
+    if not where or (colon and scheme not in ("lake", "file", "s3", "gs", "az")):
+        raise InvalidUri(
+            f"{uri!r} is not a lake; write DIRECTORY#REPO, lake:///DIRECTORY#REPO or s3://BUCKET/PREFIX#REPO"
+        )
+    if colon and scheme not in ("lake", "file"):
+        if not database:
+            raise InvalidUri(f"{where} keeps objects only; say where its database is with --db or DESILT_DB")
+        return Location(where.rstrip("/"), database, repository or None)
+    directory = Path(rest if colon else where).expanduser().absolute()
+    return Location(str(directory), database or f"sqlite://{directory / DATABASE_FILE}", repository or None)
+
+
+class Lake:
+    """Repositories, by name."""
+
+    def __init__(
+        self, database: Database, store: ObjectStore, *, clock: Clock = system_clock, raggedness: int = RAGGEDNESS
+    ) -> None:
+        self.database, self.store, self.clock, self._raggedness = database, store, clock, raggedness
+
+    @classmethod
+    def create(cls, location: Location, *, clock: Clock = system_clock) -> "Lake":
+        """The lake at ``location``, made if it is not there."""
+        if location.is_directory:
+            try:
+                Path(location.storage).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StorageFailed(f"cannot make {location.storage}: {error.strerror}") from None
+        database = open_database(location.database, create=True)
+        schema.create(database, storage=location.binding)
+        database.close()
+        return cls.open(location, clock=clock)
+
+    @classmethod
+    def open(cls, location: Location, *, clock: Clock = system_clock) -> "Lake":
+        """The lake at ``location``."""
+        database = open_database(location.database)
+        settings = schema.check(database)
+        if settings is None:
+            raise NotFound("lake", location.storage, "make one with `desilt lake init`")
+        if settings["storage"] != location.binding:
+            raise InvalidUri(f"{database.name} is the database of {settings['storage']}, not of {location.storage}")
+        return cls(database, open_store(location.storage), clock=clock)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def repositories(self) -> list[str]:
+        with self.database.read() as tx:
+            return [str(row[0]) for row in tx.rows("SELECT name FROM repositories ORDER BY name")]
+
+    def create_repository(self, name: str, *, default_branch: str = "main") -> Repository:
+        """An empty repository: one branch, at a first commit that holds nothing."""
+        check_repository(name)
+        check_branch(default_branch)
+        now = self.clock()
+        uid = new_uid(now)
+        first = new_commit(
+            parents=(), metarange=EMPTY, created_at=now, committer="", message="Repository created", metadata={}
+        )
+        with self.database.write() as tx:
+            made = tx.execute(
+                "INSERT INTO repositories (name, uid, default_branch, created_at) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO NOTHING",
+                *(name, uid, default_branch, microseconds(now)),
+            )
+            if not made:
+                raise AlreadyExists("repository", name)
+            commits.insert(tx, uid, first)
+            refs.create_branch(tx, uid, Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now))
+        return self.repository(name)
+
+    def repository(self, name: str | None = None) -> Repository:
+        """The repository ``name``; without a name, the only one there is."""
+        if name is None:
+            names = self.repositories()
+            if len(names) != 1:
+                known = ", ".join(names) or "none; make one with `desilt lake init`"
+                raise InvalidUri(f"say which repository, as in DIRECTORY#REPO; there are: {known}")
+            name = names[0]
+        with self.database.read() as tx:
+            row = tx.one("SELECT uid, default_branch FROM repositories WHERE name = ?", name)
+        if row is None:
+            raise NotFound("repository", name, "see `desilt lake repositories`")
+        return Repository(
+            self.database,
+            self.store,
+            name=name,
+            uid=row[0],
+            default_branch=row[1],
+            clock=self.clock,
+            raggedness=self._raggedness,
+        )

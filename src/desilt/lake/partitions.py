@@ -1,0 +1,76 @@
+"""Where new objects go: open partitions, handed out in slots.
+
+A partition takes 50,000 objects or lives an hour, then a new one is opened.
+Slots are reserved in the database before they are used, so that any number of
+processes share a partition, and none is ever filled past its size.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from desilt.domain import address
+from desilt.lake.commits import microseconds, moment
+from desilt.lake.database import Database
+
+FIRST_SLOTS = 8
+MOST_SLOTS = 1_024
+
+
+@dataclass(slots=True)
+class Lease:
+    """Slots in one partition that this process may use until the partition closes."""
+
+    partition: str
+    slots: int
+    until: datetime
+
+
+class Partitions:
+    """The addresses of new objects, for one process."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+        self._database, self._clock = database, clock
+        self._leases: dict[str, Lease] = {}
+        self._slots: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def new_address(self, branch: str) -> str:
+        """An address that nobody has, below the branch with uid ``branch``."""
+        now = self._clock()
+        with self._lock:
+            lease = self._leases.get(branch)
+            if lease is None or not lease.slots or now >= lease.until:
+                lease = self._leases[branch] = self._lease(branch, now)
+            lease.slots -= 1
+        return f"{address.branch_prefix(branch)}{lease.partition}/{new_uid(now)}"
+
+    def _lease(self, branch: str, now: datetime) -> Lease:
+        """Slots in the fullest open partition, or in a new one; more each time a process comes back."""
+        slots = self._slots[branch] = min(2 * self._slots.get(branch, FIRST_SLOTS // 2), MOST_SLOTS)
+        with self._database.write() as tx:
+            row = tx.one(
+                "SELECT name, opened_at FROM partitions WHERE branch = ? AND opened_at > ? AND opened_at <= ? "
+                f"AND objects + ? <= ? ORDER BY objects DESC LIMIT 1{tx.for_update}",
+                *(branch, microseconds(now - address.PARTITION_AGE), microseconds(now), slots),
+                address.PARTITION_OBJECTS,
+            )
+            if row is None:
+                name, opened_at = address.partition(now, new_uid(now)), now
+                tx.execute(
+                    "INSERT INTO partitions (branch, name, opened_at, objects) VALUES (?, ?, ?, ?)",
+                    *(branch, name, microseconds(now), slots),
+                )
+            else:
+                name, opened_at = str(row[0]), moment(row[1])
+                tx.execute(
+                    "UPDATE partitions SET objects = objects + ? WHERE branch = ? AND name = ?", slots, branch, name
+                )
+        return Lease(name, slots, opened_at + address.PARTITION_AGE)
+
+
+def new_uid(now: datetime) -> str:
+    """A fresh uid of this moment."""
+    return address.uid(now, os.urandom(8))

@@ -1,0 +1,111 @@
+"""A lake's database in PostgreSQL: for lakes that many machines write to."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+
+import psycopg
+import psycopg.conninfo
+
+from desilt.errors import InvalidUri, StorageFailed
+from desilt.lake.database import Pool, Row, borrowed
+
+PAGE = 10_000
+ADVISORY_LOCK = 0x6465_7369_6C74  # "desilt"
+CURSORS = itertools.count()
+SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgreSQL:
+    types: Mapping[str, str] = {"blob": "BYTEA", "int": "BIGINT", "clustered": ""}
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.name = public_name(url)
+        self._pool: Pool[psycopg.Connection[Row]] = Pool()
+
+    @contextmanager
+    def read(self) -> Iterator["PostgreSQLTransaction"]:
+        with self._transaction(SNAPSHOT) as transaction:
+            yield transaction
+
+    @contextmanager
+    def write(self) -> Iterator["PostgreSQLTransaction"]:
+        with self._transaction("BEGIN") as transaction:
+            yield transaction
+
+    def close(self) -> None:
+        for connection in self._pool.drain():
+            connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator["PostgreSQLTransaction"]:
+        with plain_errors(), borrowed(self._pool, self._connect, _discard) as connection:
+            connection.execute(statement(begin))
+            yield PostgreSQLTransaction(connection)
+            connection.execute("COMMIT")
+
+    def _connect(self) -> "psycopg.Connection[Row]":
+        return psycopg.connect(self.url, autocommit=True, application_name="desilt")
+
+
+class PostgreSQLTransaction:
+    for_update = " FOR UPDATE"
+    for_share = " FOR SHARE"
+
+    def __init__(self, connection: "psycopg.Connection[Row]") -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, *values: object) -> int:
+        return self._connection.execute(statement(sql), values).rowcount
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(statement(sql), rows)
+
+    def rows(self, sql: str, *values: object) -> Iterator[Row]:
+        # a cursor on the server: one on the client would load everything
+        with self._connection.cursor(name=f"rows{next(CURSORS)}") as cursor:
+            cursor.itersize = PAGE
+            cursor.execute(statement(sql), values)
+            yield from cursor
+
+    def one(self, sql: str, *values: object) -> Row | None:
+        return self._connection.execute(statement(sql), values).fetchone()
+
+    def has_table(self, name: str) -> bool:
+        found = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
+        return self.one(found, name) is not None
+
+    def alone(self) -> None:
+        self.execute("SELECT pg_advisory_xact_lock(?)", ADVISORY_LOCK)
+
+
+def public_name(url: str) -> str:
+    """``url`` without its password."""
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise InvalidUri(f"this is not a PostgreSQL URL ({error}); write postgresql://USER@HOST/NAME") from None
+    return f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
+
+
+@cache
+def statement(sql: str) -> bytes:
+    return sql.replace("?", "%s").encode()
+
+
+def _discard(connection: "psycopg.Connection[Row]") -> None:
+    with suppress(psycopg.Error):
+        connection.close()  # ends the session, and with it the transaction
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """What PostgreSQL says, as one line."""
+    try:
+        yield
+    except psycopg.Error as error:
+        text = " ".join(str(error).split())
+        raise StorageFailed(f"PostgreSQL: {text}; nothing was changed") from error

@@ -1,0 +1,185 @@
+"""Branches and tags as rows, and what a ref expression points to.
+
+``main`` is a branch with what is staged on it, ``main@`` its last commit alone;
+a tag or a commit (any unambiguous beginning of its id) is itself; ``~N`` goes N
+first parents up, ``^N`` to the Nth parent.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from desilt.domain.history import Commit
+from desilt.errors import AlreadyExists, InvalidRef, NotFound
+from desilt.lake import commits
+from desilt.lake.commits import microseconds, moment
+from desilt.lake.database import Row, Transaction
+
+EXPRESSION = re.compile(r"(?P<base>.+?)(?P<steps>([~^]\d*)*)(?P<committed>@?)", re.DOTALL)
+STEP = re.compile(r"([~^])(\d*)")
+SHORTEST_ID = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A name that moves: its last commit, and the staging areas on top of it."""
+
+    name: str
+    uid: str
+    head: str
+    token: str
+    sealed: tuple[str, ...]  # newest first
+    created_at: datetime
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Every staging area of the branch, newest first."""
+        return (self.token, *self.sealed)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name that stays."""
+
+    name: str
+    target: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a ref expression means: a commit, and the branch whose staged changes lie on top, if any."""
+
+    commit: Commit
+    branch: Branch | None
+
+
+def branch(tx: Transaction, repository: str, name: str, *, lock: str = "") -> Branch:
+    """The branch as it is now, locked by ``lock`` until the transaction ends."""
+    row = tx.one(f"{SELECT_BRANCH} AND name = ?{lock}", repository, name)
+    if row is None:
+        raise NotFound("branch", name, "see `desilt lake branches`")
+    return _branch(tx, row)
+
+
+def branches(tx: Transaction, repository: str) -> list[Branch]:
+    return [_branch(tx, row) for row in list(tx.rows(f"{SELECT_BRANCH} ORDER BY name", repository))]
+
+
+def create_branch(tx: Transaction, repository: str, new: Branch) -> None:
+    made = tx.execute(
+        "INSERT INTO branches (repository, name, uid, head, token, created_at) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        *(repository, new.name, new.uid, new.head, new.token, microseconds(new.created_at)),
+    )
+    if not made:
+        raise AlreadyExists("branch", new.name)
+
+
+def delete_branch(tx: Transaction, old: Branch) -> None:
+    tx.execute("DELETE FROM sealed WHERE branch = ?", old.uid)
+    tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
+
+
+def move(tx: Transaction, moved: Branch, *, head: str) -> None:
+    tx.execute("UPDATE branches SET head = ? WHERE uid = ?", head, moved.uid)
+
+
+def seal(tx: Transaction, sealing: Branch, *, token: str) -> None:
+    """Writes go to ``token`` from here on; what was open lies sealed below."""
+    tx.execute(
+        "INSERT INTO sealed (branch, position, token) VALUES (?, ?, ?)", sealing.uid, _next(tx, sealing), sealing.token
+    )
+    tx.execute("UPDATE branches SET token = ? WHERE uid = ?", token, sealing.uid)
+
+
+def unseal(tx: Transaction, branch_uid: str, token: str) -> None:
+    """Forget that ``token`` was sealed: it has become a commit, or was moved."""
+    tx.execute("DELETE FROM sealed WHERE branch = ? AND token = ?", branch_uid, token)
+
+
+def restart(tx: Transaction, fresh: Branch, *, token: str) -> None:
+    """Only ``token`` from here on, and nothing sealed."""
+    tx.execute("DELETE FROM sealed WHERE branch = ?", fresh.uid)
+    tx.execute("UPDATE branches SET token = ? WHERE uid = ?", token, fresh.uid)
+
+
+def tags(tx: Transaction, repository: str) -> Iterator[Tag]:
+    rows = tx.rows("SELECT name, target, created_at FROM tags WHERE repository = ? ORDER BY name", repository)
+    return (Tag(name, target, moment(at)) for name, target, at in rows)
+
+
+def create_tag(tx: Transaction, repository: str, new: Tag) -> None:
+    made = tx.execute(
+        "INSERT INTO tags (repository, name, target, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        *(repository, new.name, new.target, microseconds(new.created_at)),
+    )
+    if not made:
+        raise AlreadyExists("tag", new.name, "tags do not move; delete it first, or choose another name")
+
+
+def delete_tag(tx: Transaction, repository: str, name: str) -> None:
+    if not tx.execute("DELETE FROM tags WHERE repository = ? AND name = ?", repository, name):
+        raise NotFound("tag", name, "see `desilt lake tags`")
+
+
+def resolve(tx: Transaction, repository: str, expression: str) -> Target:
+    """What ``expression`` points to."""
+    parts = EXPRESSION.fullmatch(expression)
+    if parts is None:
+        raise InvalidRef(expression, "it is empty")
+    named = _named(tx, repository, expression)  # a tag's name may itself hold ~ or @
+    if named is None:
+        named = _named(tx, repository, parts["base"])
+        if named is None:
+            raise NotFound("ref", parts["base"], "see `desilt lake branches`, `tags` and `log`")
+        if parts["steps"] or parts["committed"]:
+            return Target(_climb(tx, repository, named.commit, expression, parts["steps"]), None)
+    return named
+
+
+def _named(tx: Transaction, repository: str, name: str) -> Target | None:
+    fetch = commits.fetching(tx, repository)
+    found = tx.one(f"{SELECT_BRANCH} AND name = ?", repository, name)
+    if found is not None:
+        on = _branch(tx, found)
+        return Target(fetch(on.head), on)
+    tag = tx.one("SELECT target FROM tags WHERE repository = ? AND name = ?", repository, name)
+    if tag is not None:
+        return Target(fetch(tag[0]), None)
+    if len(name) < SHORTEST_ID or not re.fullmatch("[0-9a-f]{1,64}", name):
+        return None
+    ids = commits.by_prefix(tx, repository, name)
+    if len(ids) > 1:
+        raise InvalidRef(name, "more than one commit begins so")
+    return Target(fetch(ids[0]), None) if ids else None
+
+
+def _climb(tx: Transaction, repository: str, commit: Commit, expression: str, steps: str) -> Commit:
+    fetch = commits.fetching(tx, repository)
+    for kind, digits in STEP.findall(steps):
+        number = int(digits) if digits else 1
+        for _ in range(number if kind == "~" else 1):
+            nth = 1 if kind == "~" else number
+            if kind == "^" and number == 0:
+                continue
+            if len(commit.parents) < nth:
+                raise NotFound("commit", expression, f"{commit.id[:12]} has {len(commit.parents)} parents")
+            commit = fetch(commit.parents[nth - 1])
+    return commit
+
+
+SELECT_BRANCH = "SELECT name, uid, head, token, created_at FROM branches WHERE repository = ?"
+
+
+def _branch(tx: Transaction, row: Row) -> Branch:
+    name, uid, head, token, created_at = row
+    below = tx.rows("SELECT token FROM sealed WHERE branch = ? ORDER BY position DESC", uid)
+    return Branch(name, uid, head, token, tuple(str(older[0]) for older in below), moment(created_at))
+
+
+def _next(tx: Transaction, of: Branch) -> int:
+    row = tx.one("SELECT COALESCE(MAX(position), 0) + 1 FROM sealed WHERE branch = ?", of.uid)
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,106 @@
+"""What was written to a branch and not committed yet.
+
+A branch writes into one staging area, named by its *token*. A commit *seals*
+it: the branch goes on with a new one, and the sealed one, still readable
+underneath, becomes the commit. So nothing written meanwhile can slip into a
+commit half-made, or be lost with it.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from desilt.lake.database import Row, Transaction
+
+BATCH = 20_000
+CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
+"""One row per path that changes: its new value, or null where the path goes. In key order."""
+
+
+def stage(tx: Transaction, token: str, path: bytes, value: bytes | None) -> None:
+    """``path`` now means ``value``; None hides what the commit below has there."""
+    tx.execute(
+        "INSERT INTO staging (token, path, value) VALUES (?, ?, ?) "
+        "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value",
+        *(token, path, value),
+    )
+
+
+def unstage(tx: Transaction, token: str, path: bytes) -> int:
+    """Forget ``path`` in this one staging area; 0 if it knew nothing of it."""
+    return tx.execute("DELETE FROM staging WHERE token = ? AND path = ?", token, path)
+
+
+def drop(tx: Transaction, token: str, prefix: bytes = b"") -> int:
+    """Forget everything staged below ``prefix``; how much that was."""
+    where, values = _between(prefix)
+    return tx.execute(f"DELETE FROM staging WHERE token = ?{where}", token, *values)
+
+
+def find(tx: Transaction, tokens: Sequence[str], path: bytes) -> tuple[bool, bytes | None]:
+    """Whether ``path`` is staged in the newest of ``tokens`` (newest first) that knows it, and as what."""
+    for token in tokens:
+        row = tx.one("SELECT value FROM staging WHERE token = ? AND path = ?", token, path)
+        if row is not None:
+            return True, _value(row[0])
+    return False, None
+
+
+def is_empty(tx: Transaction, tokens: Sequence[str]) -> bool:
+    return all(tx.one("SELECT 1 FROM staging WHERE token = ? LIMIT 1", token) is None for token in tokens)
+
+
+def scan(
+    tx: Transaction, tokens: Sequence[str], *, prefix: bytes = b"", start: bytes | None = None
+) -> Iterator[tuple[bytes, bytes | None]]:
+    """Staged paths in order, from the newest of ``tokens`` (newest first) that knows each."""
+    where, values = _between(prefix, start)
+    marks = ", ".join("?" * len(tokens))
+    rows = tx.rows(
+        f"SELECT path, value, token FROM staging WHERE token IN ({marks}){where} ORDER BY path", *tokens, *values
+    )
+    if len(tokens) == 1:
+        return ((bytes(path), _value(value)) for path, value, _ in rows)
+    return _newest(rows, {token: age for age, token in enumerate(tokens)})
+
+
+def changes(tx: Transaction, tokens: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All that is staged, as :data:`CHANGES`."""
+    staged = scan(tx, tokens)
+    while rows := list(itertools.islice(staged, BATCH)):
+        keys, values = zip(*rows, strict=True)
+        yield pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=CHANGES)
+
+
+def gather(tx: Transaction, tokens: Sequence[str], into: str) -> None:
+    """Move everything from ``tokens`` (newest first) into one new staging area."""
+    for token in reversed(tokens):
+        tx.execute(
+            "INSERT INTO staging (token, path, value) SELECT ?, path, value FROM staging WHERE token = ? "
+            "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value",
+            *(into, token),
+        )
+        drop(tx, token)
+
+
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The first key that no longer begins with ``prefix``; None where there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def _between(prefix: bytes, start: bytes | None = None) -> tuple[str, list[bytes]]:
+    first, last = max(prefix, start or b""), after_prefix(prefix)
+    conditions = [(" AND path >= ?", first)] if first else []
+    conditions += [(" AND path < ?", last)] if last else []
+    return "".join(text for text, _ in conditions), [value for _, value in conditions]
+
+
+def _newest(rows: Iterator[Row], age: dict[str, int]) -> Iterator[tuple[bytes, bytes | None]]:
+    for path, same in itertools.groupby(rows, key=lambda row: bytes(row[0])):
+        yield path, _value(min(same, key=lambda row: age[row[2]])[1])
+
+
+def _value(stored: bytes | None) -> bytes | None:
+    return None if stored is None else bytes(stored)

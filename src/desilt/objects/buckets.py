@@ -1,0 +1,64 @@
+"""How a bucket is reached, and what its refusals mean.
+
+Settings come from the environment variables `obstore` knows. One is added: an
+endpoint that begins with ``http://`` is taken at its word.
+"""
+
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeAlias
+
+from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from desilt.errors import BadRequest, DesiltError, NotFound, StorageFailed
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig
+
+Client: TypeAlias = S3Store | AzureStore | GCSStore
+
+RETRY: "RetryConfig" = {"max_retries": 8, "retry_timeout": timedelta(minutes=2)}
+TIMES: "ClientConfig" = {"connect_timeout": timedelta(seconds=10), "timeout": timedelta(minutes=2)}
+ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL"),
+    "gs": ("GOOGLE_BASE_URL",),
+}
+
+
+def connect(scheme: str, bucket: str) -> Client:
+    """A client for ``bucket``; nothing is asked of the server yet."""
+    options: ClientConfig = {**TIMES}
+    if (endpoint(scheme) or "").startswith("http://"):
+        options["allow_http"] = True
+    if scheme == "s3":
+        return S3Store(bucket, client_options=options, retry_config=RETRY)
+    if scheme == "az":
+        return AzureStore(bucket, client_options=options, retry_config=RETRY)
+    return GCSStore(bucket, client_options=options, retry_config=RETRY)
+
+
+def endpoint(scheme: str) -> str | None:
+    """The server named in the environment, if it is not the provider's own."""
+    return next((os.environ[name] for name in ENDPOINTS[scheme] if os.environ.get(name)), None)
+
+
+def failure(uri: str, doing: str, key: str, error: Exception) -> DesiltError:
+    """What the server's answer means to whoever asked for ``key``."""
+    fact = str(error)
+    if "NoSuchBucket" in fact or "ContainerNotFound" in fact:
+        return StorageFailed(f"there is no bucket for {uri}; create it, or mend the URI")
+    if isinstance(error, FileNotFoundError):
+        return NotFound("object", key)
+    if isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
+        return StorageFailed(f"{doing} {key!r} in {uri} was not allowed; check the keys and what they may do")
+    if isinstance(error, ValueError):
+        return BadRequest(f"{key!r} cannot be a key in {uri}: {first_line(error)}")
+    return StorageFailed(f"{doing} {key!r} in {uri} failed: {first_line(error)}; check the network and the endpoint")
+
+
+def first_line(error: Exception) -> str:
+    """The readable part of obstore's message, which goes on for a page."""
+    line = str(error).partition("\n")[0].partition(": <?xml")[0]
+    return line if len(line) <= 300 else line[:299] + "…"

@@ -1,0 +1,171 @@
+"""Objects in a bucket: S3 and what speaks like it, Azure Blob Storage, Google Cloud Storage.
+
+All three through `obstore`, which reads the usual environment variables:
+``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT_URL`` and their kin,
+``AZURE_STORAGE_ACCOUNT_NAME``, ``GOOGLE_SERVICE_ACCOUNT`` and theirs. Google's
+is untested.
+
+An upload that is cut off leaves no object, but its parts may stay behind unseen
+and cost money: give the bucket a rule that aborts incomplete uploads.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import obstore
+import pyarrow as pa
+from obstore.exceptions import BaseError, PreconditionError
+
+from desilt.errors import StorageFailed
+from desilt.objects.buckets import connect, failure, first_line
+from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
+from desilt.objects.store import ObjectInfo, check_key, check_prefix, check_range
+
+if TYPE_CHECKING:
+    from obstore import GetOptions, GetResult
+
+PART_BYTES = 16 << 20  # S3 takes 10,000 parts: an object may have 156 GiB
+PARTS_AT_ONCE = 2
+READ_BYTES = 8 << 20
+COPY_LIMIT = {"s3": 5 << 30, "gs": 5 << 30, "az": 256 << 20}  # the most that one server-side copy may move
+
+
+class CloudStore:
+    """Objects of one bucket, below one prefix."""
+
+    def __init__(self, scheme: str, bucket: str, prefix: str = "") -> None:
+        self.scheme, self.bucket = scheme, bucket
+        self.root = f"{prefix}/" if prefix else ""
+        self.uri = f"{scheme}://{bucket}" + (f"/{prefix}" if prefix else "")
+        try:
+            self.client = connect(scheme, bucket)
+        except (BaseError, ValueError) as error:
+            raise StorageFailed(
+                f"cannot open {self.uri}: {first_line(error)}; check the environment variables"
+            ) from error
+
+    def put(self, key: str, body: Iterable[bytes]) -> int:
+        at = self._at(key)
+        source = Watched(body)
+        start: list[bytes] = []
+        for chunk in source:
+            start.append(chunk)
+            if source.size >= PART_BYTES:
+                break
+        try:
+            with self._failures("writing", key):
+                if source.size < PART_BYTES:
+                    obstore.put(self.client, at, b"".join(start), use_multipart=False)
+                else:
+                    parts = chain(drained(start), source)
+                    obstore.put(self.client, at, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+        except Exception:
+            if source.error is not None:  # the body's own error is the caller's, and passes as it is
+                raise source.error from None
+            raise
+        return source.size
+
+    def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
+        return b"".join(self.stream(key, start=start, length=length))
+
+    def stream(self, key: str, *, start: int = 0, length: int | None = None) -> Iterator[bytes]:
+        """One request for each chunk: a slow reader never holds a connection open until it times out."""
+        check_range(start, length)
+        version: str | None = None
+        end = start + READ_BYTES if length is None else start + length
+        while start < end:
+            with self._failures("reading", key):
+                answer = self._read(key, start, min(end, start + READ_BYTES), version)
+                if answer is None:
+                    return
+                chunk = bytes(answer.bytes())
+                version, size = answer.meta["e_tag"], answer.meta["size"]
+            yield chunk
+            start += len(chunk)
+            end = size if length is None else min(end, size)
+        if length == 0:
+            self.head(key)  # nothing to read, but it has to be there
+
+    def _read(self, key: str, start: int, end: int, version: str | None) -> "GetResult | None":
+        """One range, or None if it begins past the end: there a store answers with an error."""
+        options: GetOptions = {"range": (start, end)}
+        if version:
+            options["if_match"] = version
+        try:
+            return obstore.get(self.client, self._at(key), options=options)
+        except PreconditionError as error:
+            raise StorageFailed(f"{key!r} in {self.uri} was replaced while it was read; read it again") from error
+        except BaseError as error:
+            past_the_end = any(sign in first_line(error) for sign in ("416 Range", "Wanted range"))
+            if past_the_end and start >= self.head(key).size:
+                return None
+            raise
+
+    def head(self, key: str) -> ObjectInfo:
+        with self._failures("looking at", key):
+            try:
+                found = obstore.head(self.client, self._at(key))
+            except FileNotFoundError:
+                # a HEAD has no body to say whether the object or the whole bucket is missing; a GET does
+                found = obstore.get(self.client, self._at(key)).meta
+        return ObjectInfo(key, found["size"], found["last_modified"])
+
+    def copy(self, source: str, destination: str) -> None:
+        check_key(destination)
+        if self.head(source).size > COPY_LIMIT[self.scheme]:
+            self.put(destination, self.stream(source))
+            return
+        with self._failures("copying", source):
+            obstore.copy(self.client, self._at(source), self._at(destination))
+
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+        folder = check_prefix(prefix).rpartition("/")[0]
+        with self._failures("listing", prefix):
+            if must_walk(self.scheme):
+                yield from regrouped(walk(self.client, self.root, folder and folder + "/", prefix, after))
+            else:
+                yield from regrouped(flat(self.client, self.root, prefix, after))
+
+    def _at(self, key: str) -> str:
+        return self.root + check_key(key)
+
+    @contextmanager
+    def _failures(self, doing: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except (BaseError, FileNotFoundError, ValueError) as error:
+            raise failure(self.uri, doing, key, error) from error
+
+    def __reduce__(self) -> tuple[type["CloudStore"], tuple[str, str, str]]:
+        return CloudStore, (self.scheme, self.bucket, self.root.rstrip("/"))  # the environment opens it there
+
+
+class Watched:
+    """A body that counts what it gave, and remembers the error it ended with."""
+
+    def __init__(self, body: Iterable[bytes]) -> None:
+        self.size = 0
+        self.error: BaseException | None = None
+        self._body = iter(body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            chunk = next(self._body)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+        self.size += len(chunk)
+        return chunk
+
+
+def drained(chunks: list[bytes]) -> Iterator[bytes]:
+    """``chunks``, each let go once it is handed on."""
+    while chunks:
+        yield chunks.pop(0)

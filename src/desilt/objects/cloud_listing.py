@@ -1,0 +1,129 @@
+"""The keys of a bucket in byte order, as Arrow batches, in one of two ways.
+
+*Flat*: one stream of pages, which S3, GCS and Azure's flat namespace give in
+byte order. Constant memory, and a slice of a huge folder costs only itself. The
+order is checked on the way: a store that breaks it is refused, never believed.
+
+*Walk*: folder by folder, each sorted here. For stores that list a folder where
+its name sorts, not its keys (``a/x`` before ``a-b``), and so lose objects when
+asked for what comes *after* a key. SeaweedFS is one and is recognised;
+``DESILT_LISTING=walk`` asks for it elsewhere.
+"""
+
+import os
+import urllib.error
+import urllib.request
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+import obstore
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.errors import StorageFailed
+from desilt.objects.buckets import Client, endpoint
+from desilt.objects.store import BATCH_ROWS, LISTING, may_hold
+
+BEYOND = "\ufffd"  # sorts behind every key in everyday use, and every store takes it
+
+
+def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.RecordBatch]:
+    """Keys below ``root``, believing that the store lists in byte order, and checking that it does."""
+    folder = (root + prefix).rpartition("/")[0]
+    last = ""
+    for page in pages(client, folder, root + offset(prefix, after)):
+        rows = pa.record_batch(page)
+        keys = rows.column("path")
+        ordered = pa.concat_arrays([pa.array([last], keys.type), keys])
+        if not pc.all(pc.less(ordered[:-1], ordered[1:])).as_py():
+            raise StorageFailed(
+                f"the bucket listed {folder!r} out of byte order, or a key there ends in a slash; "
+                "set DESILT_LISTING=walk to list it folder by folder"
+            )
+        last = keys[-1].as_py()
+        yield chosen(rows, root, prefix, after)
+        if last > root + prefix and not last.startswith(root + prefix):
+            return
+
+
+def walk(client: Client, root: str, folder: str, prefix: str, after: str) -> Iterator[pa.RecordBatch]:
+    """Keys below ``folder`` (empty, or ending in a slash), whatever order the store has."""
+    found = obstore.list_with_delimiter(client, (root + folder) or None, return_arrow=True)
+    rows = chosen(pa.table(found["objects"]).combine_chunks(), root, max(prefix, folder, key=len), after)
+    rows = rows.sort_by("key")
+    keys = rows.column("key").to_pylist()
+    done = 0
+    for inner in sorted(each.removeprefix(root) + "/" for each in found["common_prefixes"]):
+        if inner != folder and may_hold(inner, prefix, after):
+            here = bisect_left(keys, inner)
+            yield from rows[done:here].to_batches()
+            done = here
+            yield from walk(client, root, inner, prefix, after)
+    yield from rows[done:].to_batches()
+
+
+def chosen(rows: pa.Table | pa.RecordBatch, root: str, prefix: str, after: str) -> pa.Table | pa.RecordBatch:
+    """The wanted part of obstore's ``rows``, as :data:`LISTING`."""
+    wanted = pc.and_(
+        pc.starts_with(rows.column("path"), root + prefix),
+        pc.greater(rows.column("path"), pa.scalar(root + after)),
+    )
+    rows = rows.filter(wanted)
+    columns = [
+        pc.utf8_slice_codeunits(rows.column("path"), len(root)),
+        rows.column("size").cast(pa.int64()),
+        rows.column("last_modified").cast(LISTING.field("modified_at").type),
+    ]
+    return type(rows).from_arrays(columns, schema=LISTING)
+
+
+def regrouped(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of about :data:`~desilt.objects.store.BATCH_ROWS`, none of them empty."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in some:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= BATCH_ROWS:
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+            waiting.clear()
+    if any(each.num_rows for each in waiting):
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def pages(client: Client, folder: str, start: str) -> Iterator[object]:
+    try:
+        stream = obstore.list(client, folder or None, offset=start or None, chunk_size=BATCH_ROWS, return_arrow=True)
+    except ValueError:  # the offset cannot be a key, so only its comparison counts: start at the front
+        stream = obstore.list(client, folder or None, chunk_size=BATCH_ROWS, return_arrow=True)
+    return (page for page in stream if page.num_rows)
+
+
+def offset(prefix: str, after: str) -> str:
+    """A string below every wanted key, and above as many others as is simple."""
+    if after >= prefix:
+        return after
+    cut = prefix[-1]
+    if cut == "/" or not "!" < cut < "\x7f":
+        return after
+    below = chr(ord(cut) - 1)
+    return prefix[:-1] + ("." if below == "/" else below) + BEYOND  # an empty segment is no path
+
+
+def must_walk(scheme: str) -> bool:
+    """Whether the store of ``scheme`` in this environment is known to list in another order."""
+    if (asked := os.environ.get("DESILT_LISTING")) is not None:
+        return asked == "walk"
+    server = endpoint(scheme) if scheme == "s3" else None
+    return server is not None and server_name(server).startswith("SeaweedFS")
+
+
+@cache
+def server_name(url: str) -> str:
+    """What a server calls itself; empty when it does not say."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return str(answer.headers.get("Server", ""))
+    except urllib.error.HTTPError as refused:  # any answer will do
+        return str(refused.headers.get("Server", ""))
+    except (OSError, ValueError):
+        return ""

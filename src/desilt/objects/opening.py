@@ -1,0 +1,68 @@
+"""A store from its URI.
+
+    file:///srv/lake, /srv/lake, lake     a directory
+    memory://name                         this process's memory
+    s3://bucket/prefix                    S3, or what speaks like it
+    gs://bucket/prefix                    Google Cloud Storage
+    az://container/prefix                 Azure Blob Storage
+
+The prefix is part of the root: nothing beside or above it is ever seen.
+"""
+
+import os
+from urllib.parse import unquote, urlsplit
+
+from desilt.errors import InvalidUri
+from desilt.objects.cloud import CloudStore
+from desilt.objects.local import LocalStore
+from desilt.objects.memory import named
+from desilt.objects.store import Clock, ObjectStore, flaw
+
+FORMS = (
+    "file:///directory, a plain path, memory://name, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix"
+)
+
+
+def open_store(uri: str, *, clock: Clock | None = None) -> ObjectStore:
+    """The store at ``uri``. ``clock`` dates objects where the store itself does not: in a directory, in memory."""
+    scheme, divided, rest = uri.partition("://")
+    if not divided:
+        return LocalStore(path(uri, uri), clock=clock)
+    if scheme == "file":
+        if not rest.startswith("/"):
+            raise InvalidUri(f"{uri!r} names a host, not a directory; write file:///directory with three slashes")
+        return LocalStore(path(uri, unquote(rest)), clock=clock)
+    if scheme == "memory":
+        return named(memory_name(uri), clock=clock)
+    if scheme in ("s3", "gs", "az"):
+        if clock is not None:
+            raise InvalidUri(f"{uri!r} keeps its own time; a clock can be set only for a directory or memory")
+        return CloudStore(scheme, *bucket_and_prefix(uri, rest))
+    raise InvalidUri(f"{uri!r} is not a place for objects; write {FORMS}")
+
+
+def path(uri: str, found: str) -> str:
+    if not found or "\0" in found:
+        raise InvalidUri(f"{uri!r} is not a place for objects; write {FORMS}")
+    return found
+
+
+def memory_name(uri: str) -> str:
+    parts = urlsplit(uri)
+    if not parts.netloc or parts.path or parts.fragment:
+        raise InvalidUri(f"{uri!r} does not name a store in memory; write memory://name")
+    if parts.query not in ("", f"process={os.getpid()}"):
+        raise InvalidUri(f"{uri!r} lives in another process; use a directory or a bucket to share objects")
+    return parts.netloc
+
+
+def bucket_and_prefix(uri: str, rest: str) -> tuple[str, str]:
+    bucket, _, prefix = rest.partition("/")
+    prefix = prefix.removesuffix("/")
+    if not bucket or not {"?", "#", "@", ":"}.isdisjoint(bucket):
+        raise InvalidUri(f"{uri!r} does not name a bucket; write {FORMS}")
+    if prefix and (reason := flaw(prefix)):
+        raise InvalidUri(f"the prefix of {uri!r} {reason}; use plain segments divided by single slashes")
+    if not {"?", "#"}.isdisjoint(prefix):
+        raise InvalidUri(f"the prefix of {uri!r} holds a '?' or '#'; choose another prefix")
+    return bucket, prefix

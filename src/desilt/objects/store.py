@@ -1,0 +1,132 @@
+"""What every object store can do, and what a key may be.
+
+An :class:`ObjectStore` keeps whole objects under keys. A key is a plain string
+of segments divided by ``/``; it is stored as it is given, and listed in the
+order of its bytes. Nothing here removes an object.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Protocol
+
+import pyarrow as pa
+
+from desilt.errors import BadRequest
+
+LISTING = pa.schema(
+    [("key", pa.string()), ("size_bytes", pa.int64()), ("modified_at", pa.timestamp("us", tz="UTC"))],
+)
+"""One row per object the store listed."""
+
+BATCH_ROWS = 4096
+CHUNK_BYTES = 4 << 20
+MAX_KEY_BYTES = 1024
+REFUSED = frozenset(map(chr, range(32))) | {"\x7f", "\\"}  # a store somewhere drops or changes each of these
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """One object, as the store describes it."""
+
+    key: str
+    size: int
+    modified_at: datetime  # whole seconds on S3, where a listing may be finer
+
+
+class ObjectStore(Protocol):
+    """Objects under keys. Every method may raise :class:`~desilt.errors.StorageFailed`."""
+
+    @property
+    def uri(self) -> str:
+        """Where the store is: for messages, and for :func:`~desilt.objects.open_store` in another process."""
+        ...
+
+    def put(self, key: str, body: Iterable[bytes]) -> int:
+        """Stores the whole of ``body``, or nothing if it raises; the bytes written.
+
+        An object already at ``key`` is replaced at once: readers see the old body or
+        the new one. Memory stays flat, however long the body.
+        """
+        ...
+
+    def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
+        """The bytes from ``start``, at most ``length`` of them; what lies past the end is left out."""
+        ...
+
+    def stream(self, key: str, *, start: int = 0, length: int | None = None) -> Iterator[bytes]:
+        """The same in chunks of some MiB, all of one version; a missing object is noticed at the first chunk."""
+        ...
+
+    def head(self, key: str) -> ObjectInfo: ...
+
+    def copy(self, source: str, destination: str) -> None: ...
+
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+        """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes."""
+        ...
+
+
+def check_key(key: str) -> str:
+    """``key``, if every store keeps it exactly as it is; else :class:`BadRequest`."""
+    if reason := flaw(key):
+        shown = key if len(key) <= 80 else key[:77] + "…"
+        raise BadRequest(f"object key {shown!r} {reason}; use plain segments divided by single slashes")
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    """``prefix``, if some key can start with it; its last segment may be cut anywhere."""
+    folder = prefix.rpartition("/")[0]
+    if folder or prefix.startswith("/"):
+        check_key(folder)
+    return prefix
+
+
+def check_range(start: int, length: int | None) -> None:
+    if start < 0 or (length is not None and length < 0):
+        raise BadRequest(f"cannot read {length} bytes from {start}; neither may be negative")
+
+
+def flaw(key: str) -> str | None:
+    """Why ``key`` cannot be a key, or None."""
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        return "is not valid UTF-8"
+    if not 1 <= size <= MAX_KEY_BYTES:
+        return f"is {size:,} bytes long, and must be 1 to {MAX_KEY_BYTES:,}"
+    if not REFUSED.isdisjoint(key):
+        return "holds a control character or a backslash"
+    if not {"", ".", ".."}.isdisjoint(key.split("/")):
+        return "has an empty, '.' or '..' segment"
+    return None
+
+
+def within(key: str, prefix: str, after: str) -> bool:
+    """Whether a listing shows ``key``. Code points of a string sort as its UTF-8 bytes do."""
+    return key.startswith(prefix) and key > after
+
+
+def may_hold(folder: str, prefix: str, after: str) -> bool:
+    """Whether any key below ``folder`` (which ends in a slash) can be in the listing."""
+    return (folder.startswith(prefix) or prefix.startswith(folder)) and (folder > after or after.startswith(folder))
+
+
+def batches(rows: Iterable[tuple[str, int, int]]) -> Iterator[pa.RecordBatch]:
+    """Rows of key, size and microseconds since 1970, as batches of :data:`LISTING`."""
+    rows = iter(rows)
+    while some := list(islice(rows, BATCH_ROWS)):
+        columns = [pa.array(values, field.type) for values, field in zip(zip(*some, strict=True), LISTING, strict=True)]
+        yield pa.record_batch(columns, schema=LISTING)
+
+
+def moment(microseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+
+
+def microseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,0 +1,137 @@
+"""The container: blocks with checksums, handles that find them, and the footer that finds the first two.
+
+What goes into a block is somebody else's business. What comes out of
+:func:`unseal` is what went into :func:`seal`, or it is :class:`Malformed`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cramjam
+from crc32c import crc32c
+
+from desilt.sstable import varint
+from desilt.sstable.varint import Malformed
+
+TRAILER = 5  # after every block: one byte of compression, four of checksum
+FOOTER = 53
+MAGIC = bytes.fromhex("f7cff485b741e288")
+RAW, SNAPPY = b"\0", b"\1"
+CRC32C = b"\1"
+VERSION = (2).to_bytes(4, "little")
+MOST_SNAPPY = 64  # no snappy stream is 64 times shorter than what it holds; a longer claim is a lie
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Where a block is: ``size`` bytes from ``offset``, its trailer not counted."""
+
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size + TRAILER
+
+    def encode(self) -> bytes:
+        return varint.encode(self.offset) + varint.encode(self.size)
+
+
+def decode_handle(data: bytes | memoryview, at: int = 0) -> tuple[Handle, int]:
+    offset, at = varint.decode(data, at)
+    size, at = varint.decode(data, at)
+    return Handle(offset, size), at
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The last 53 bytes of a table."""
+
+    metaindex: Handle
+    index: Handle
+
+    def encode(self) -> bytes:
+        handles = CRC32C + self.metaindex.encode() + self.index.encode()
+        return handles.ljust(FOOTER - len(VERSION) - len(MAGIC), b"\0") + VERSION + MAGIC
+
+
+def decode_footer(data: bytes) -> Footer:
+    """The footer, if ``data`` is what :meth:`Footer.encode` would have written: nothing checks it otherwise."""
+    if data[-len(MAGIC) :] != MAGIC:
+        raise Malformed("it does not end as a table does")
+    metaindex, at = decode_handle(data, 1)
+    index, _ = decode_handle(data, at)
+    footer = Footer(metaindex, index)
+    if footer.encode() != data:
+        raise Malformed("its footer is damaged, or of another version")
+    return footer
+
+
+def checksum(block: bytes | memoryview, kind: bytes) -> bytes:
+    crc = crc32c(kind, crc32c(block))
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def seal(block: bytes, *, compress: bool) -> bytes:
+    """``block`` as it is stored: smaller if that saves an eighth, and with its trailer."""
+    kind = RAW
+    if compress:
+        shorter = bytes(cramjam.snappy.compress_raw(block))
+        if len(shorter) < len(block) - len(block) // 8:
+            block, kind = shorter, SNAPPY
+    return block + kind + checksum(block, kind)
+
+
+def unseal(stored: memoryview) -> bytes:
+    """The block in ``stored``, which ends with its trailer."""
+    body, kind = stored[:-TRAILER], bytes(stored[-TRAILER:-4])
+    if checksum(body, kind) != stored[-4:]:
+        raise Malformed("a block's checksum is wrong")
+    if kind == RAW:
+        return bytes(body)
+    if kind != SNAPPY:
+        raise Malformed(f"a block is compressed in an unknown way ({kind[0]})")
+    claimed, _ = varint.decode(body, 0)
+    if claimed > MOST_SNAPPY * len(body):
+        raise Malformed("a block claims to hold more than it can")
+    try:
+        return bytes(cramjam.snappy.decompress_raw(body))
+    except cramjam.DecompressionError as fault:
+        raise Malformed(f"a block cannot be decompressed ({fault})") from None
+
+
+def entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """A block's keys and values, one by one: for the few small blocks that are read that way."""
+    if len(block) < 8:
+        raise Malformed("a block is too short to be one")
+    restarts = int.from_bytes(block[-4:], "little")
+    end = len(block) - 4 * (restarts + 1)
+    if restarts < 1 or end < 0:
+        raise Malformed("a block's restarts do not fit in it")
+    at, key = 0, b""
+    while at < end:
+        shared, at = varint.decode(block, at)
+        unshared, at = varint.decode(block, at)
+        size, at = varint.decode(block, at)
+        if shared > len(key) or at + unshared + size > end:
+            raise Malformed("an entry does not fit in its block")
+        key = key[:shared] + block[at : at + unshared]
+        at += unshared + size
+        yield key, block[at - size : at]
+
+
+def build(records: list[tuple[bytes, bytes]], *, interval: int) -> bytes:
+    """A block of a few records, each ``interval``-th key written whole."""
+    out, restarts, previous = bytearray(), bytearray(), b""
+    for n, (key, value) in enumerate(records):
+        shared = 0
+        if n % interval == 0:
+            restarts += len(out).to_bytes(4, "little")
+        else:
+            while shared < min(len(key), len(previous)) and key[shared] == previous[shared]:
+                shared += 1
+        out += varint.encode(shared) + varint.encode(len(key) - shared) + varint.encode(len(value))
+        out += key[shared:] + value
+        previous = key
+    restarts = restarts or bytearray(4)
+    return bytes(out + restarts) + (len(restarts) // 4).to_bytes(4, "little")

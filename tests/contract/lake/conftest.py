@@ -1,0 +1,52 @@
+"""One suite, run on every database: what a lake promises does not depend on where its rows are."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+
+from desilt.lake import Lake, schema
+from desilt.lake.database import open_database
+from desilt.objects.memory import MemoryStore
+
+NUMBERS = itertools.count()
+
+
+class Ticking:
+    """A clock that moves one second each time it is read."""
+
+    def __init__(self):
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self):
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite://{tmp_path}/lake.db"
+    server, name = request.getfixturevalue("postgres_url"), f"lake{next(NUMBERS)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
+
+
+@pytest.fixture
+def clock():
+    return Ticking()
+
+
+@pytest.fixture
+def lake(database_url, clock):
+    database = open_database(database_url, create=True)
+    schema.create(database, storage="")
+    yield Lake(database, MemoryStore(clock=clock), clock=clock, raggedness=7)
+    database.close()
+
+
+@pytest.fixture
+def repo(lake):
+    return lake.create_repository("demo")

@@ -1,0 +1,27 @@
+"""Short words for lake tests."""
+
+
+def write(repo, branch, **files):
+    """Put ``files`` on ``branch``: keyword names are paths, values are contents."""
+    for path, text in files.items():
+        repo.put(branch, path, text.encode())
+
+
+def committed(repo, branch, message="a commit", **files):
+    write(repo, branch, **files)
+    return repo.commit(branch, message)
+
+
+def read(repo, ref, path):
+    return b"".join(repo.get(ref, path)).decode()
+
+
+def contents(repo, ref):
+    """Every path and what it reads as."""
+    return {entry.path: read(repo, ref, entry.path) for entry in repo.list(ref)}
+
+
+def changes(found):
+    """``+path``, ``-path`` and ``~path``, as a set."""
+    marks = {"added": "+", "removed": "-", "changed": "~"}
+    return {marks[change.kind] + change.path for change in found}
