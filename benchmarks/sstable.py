@@ -12,6 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,8 @@ def generate(count: int) -> pa.RecordBatch:
         entries.append(Entry(path, address, 1000 + n * 7919 % 10**8, noise, moment))
     rows = sorted((entry.path.encode(), encode_entry(entry)) for entry in entries)
     return pa.RecordBatch.from_arrays(
-        [pa.array([key for key, _ in rows], pa.binary()), pa.array([value for _, value in rows], pa.binary())], schema=RAW
+        [pa.array([key for key, _ in rows], pa.binary()), pa.array([value for _, value in rows], pa.binary())],
+        schema=RAW,
     )
 
 
@@ -69,7 +71,7 @@ def main() -> None:
     columns = entry_columns(records)
     parquet = io.BytesIO()
     plain = pa.Table.from_batches([columns])
-    encodings = {name: "DELTA_BYTE_ARRAY" for name in ("path", "address")}
+    encodings = dict.fromkeys(("path", "address"), "DELTA_BYTE_ARRAY")
     pq.write_table(plain, parquet, compression="zstd", use_dictionary=False, column_encoding=encodings)
     stored = parquet.getvalue()
 
@@ -118,8 +120,7 @@ def main() -> None:
             "platform": platform.platform(),
             "python": platform.python_version(),
             "cores": os.cpu_count(),
-            "numpy": np.__version__,
-            "pyarrow": pa.__version__,
+            "versions": {name: version(name) for name in ("numpy", "pyarrow", "cramjam", "crc32c")},
         },
     }
     path = Path(__file__).parent / "results" / "sstable.json"

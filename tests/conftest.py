@@ -1,9 +1,14 @@
 """Servers and Spark, each started once a session, by the first test that asks."""
 
+import itertools
+
+import psycopg
 import pytest
 
 from desilt import spark as desilt_spark
 from desilt.testing import servers
+
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +21,19 @@ def s3_server(tmp_path_factory):
 def postgres_url(tmp_path_factory):
     with servers.postgres(tmp_path_factory.mktemp("postgres")) as url:
         yield url
+
+
+@pytest.fixture
+def fresh_postgres_url(postgres_url):
+    """A function that gives the URL of an empty schema each time it is called."""
+
+    def fresh():
+        name = f"lake{next(NUMBERS)}"
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {name}")
+        return f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-csearch_path%3D{name}"
+
+    return fresh
 
 
 @pytest.fixture(scope="session")

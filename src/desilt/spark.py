@@ -50,10 +50,13 @@ class Java:
 
 def session(app: str = "desilt", *, master: str | None = None, **conf: str) -> "SparkSession":
     """The active session, else a new one: local unless ``master`` or spark-submit says otherwise."""
+    from pyspark import SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    running: SparkSession | None = SparkSession.getActiveSession()
+    if running is None and SparkContext._active_spark_context is not None:
+        running = SparkSession.builder.getOrCreate()  # made in another thread
     if running is not None:
         return running
     builder = SparkSession.builder.appName(app)
@@ -144,12 +147,14 @@ def shim(java: Java) -> Path:
     script = SHIM.format(dropped=dropped, java=shlex.quote(str(java.home / "bin" / "java")))
     name = "java-" + hashlib.sha256(script.encode()).hexdigest()[:16]
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "desilt"
-    for folder in (lambda: base, lambda: Path(tempfile.mkdtemp(prefix="desilt-"))):
-        with suppress(OSError):
-            home = planted(folder(), name, script)
-            if os.access(home / "bin" / "java", os.X_OK):  # not so where programs may not be run from
-                return home
-    raise DesiltError(f"cannot write a script to {base} or the temporary directory; free space, or set XDG_CACHE_HOME")
+    with suppress(OSError):
+        home = planted(base, name, script)
+        if os.access(home / "bin" / "java", os.X_OK):  # not so where programs may not be run from
+            return home
+    try:
+        return planted(Path(tempfile.mkdtemp(prefix="desilt-")), name, script)
+    except OSError as error:
+        raise DesiltError(f"cannot write to {base} or {tempfile.gettempdir()}: {error.strerror}; free space") from error
 
 
 def planted(base: Path, name: str, script: str) -> Path:

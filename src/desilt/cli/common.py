@@ -55,8 +55,16 @@ def pairs(_context: click.Context, _option: click.Parameter, values: tuple[str, 
 def run(group: click.Group, arguments: list[str] | None = None) -> int:
     """Run a command line; its exit code. Anything desilt means to say is one line on stderr."""
     try:
-        result = group.main(args=arguments, prog_name="desilt", standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        words = sys.argv[1:] if arguments is None else arguments
+        with group.make_context("desilt", words) as context:
+            group.invoke(context)
+        sys.stdout.flush()
+        return 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        return 0
     except DesiltError as error:
         return complain(str(error), error.exit_code)
     except click.UsageError as error:

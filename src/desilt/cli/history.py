@@ -29,12 +29,12 @@ def user() -> str:
 
 
 @click.command()
+@with_repository
 @click.argument("branch")
 @click.option("-m", "--message", required=True, help="What the commit is for.")
 @metadata_option
 @committer_option
 @click.option("--allow-empty", is_flag=True, help="Commit even if nothing is staged.")
-@with_repository
 def commit(
     repository: Repository,
     branch: str,
@@ -50,11 +50,11 @@ def commit(
 
 
 @click.command()
+@with_repository
 @click.argument("ref", required=False)
 @click.option("--all", "everything", is_flag=True, help="From every branch and tag, not from one ref.")
 @click.option("--graph", is_flag=True, help="Draw the commit graph.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many commits.")
-@with_repository
 def log(
     repository: Repository, ref: str | None, everything: bool, graph: bool, limit: int | None, as_json: bool
 ) -> None:
@@ -72,8 +72,8 @@ def log(
 
 
 @click.command()
-@click.argument("ref")
 @with_repository
+@click.argument("ref")
 def show(repository: Repository, ref: str, as_json: bool) -> None:
     """Show the commit at REF."""
     found = asdict(repository.resolve(ref).commit)
@@ -81,10 +81,10 @@ def show(repository: Repository, ref: str, as_json: bool) -> None:
 
 
 @click.command()
+@with_repository
 @click.argument("left")
 @click.argument("right", required=False)
 @click.option("--since-base", is_flag=True, help="Only what RIGHT changed since the two met.")
-@with_repository
 def diff(repository: Repository, left: str, right: str | None, since_base: bool, as_json: bool) -> None:
     """Show what turns commit LEFT into RIGHT; with one branch alone, what is staged on it."""
     changes = repository.diff(left, right, since_base=since_base) if right else repository.uncommitted(left)
@@ -92,13 +92,13 @@ def diff(repository: Repository, left: str, right: str | None, since_base: bool,
 
 
 @click.command()
+@with_repository
 @click.argument("source")
 @click.argument("branch")
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Who wins where both sides changed a path.")
 @message_option
 @metadata_option
 @committer_option
-@with_repository
 def merge(
     repository: Repository,
     source: str,
@@ -118,12 +118,12 @@ def merge(
 
 
 @click.command()
+@with_repository
 @click.argument("branch")
 @click.argument("ref")
 @click.option("--parent", type=click.IntRange(min=1), help="For a merge: the parent to go back to.")
 @message_option
 @committer_option
-@with_repository
 def revert(
     repository: Repository, branch: str, ref: str, parent: int | None, message: str, committer: str, as_json: bool
 ) -> None:
@@ -133,11 +133,11 @@ def revert(
 
 
 @click.command()
+@with_repository
 @click.argument("branch")
 @click.option("--all", "everything", is_flag=True, help="Everything staged on the branch.")
 @click.option("--prefix", help="What is staged below a prefix.")
 @click.option("--path", help="What is staged at one path.")
-@with_repository
 def reset(
     repository: Repository, branch: str, everything: bool, prefix: str | None, path: str | None, as_json: bool
 ) -> None:

@@ -70,9 +70,9 @@ def branches(repository: Repository, as_json: bool) -> None:
 
 
 @lake.command()
+@with_repository
 @click.argument("name")
 @click.argument("source", required=False)
-@with_repository
 def branch(repository: Repository, name: str, source: str | None, as_json: bool) -> None:
     """Make branch NAME at SOURCE, a ref; by default at the default branch."""
     made = repository.create_branch(name, source or repository.default_branch)
@@ -80,9 +80,9 @@ def branch(repository: Repository, name: str, source: str | None, as_json: bool)
 
 
 @lake.command()
+@with_repository
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Even with uncommitted changes: they are lost.")
-@with_repository
 def delete_branch(repository: Repository, name: str, force: bool, as_json: bool) -> None:
     """Delete branch NAME. Its commits and objects stay until a job collects them."""
     repository.delete_branch(name, force=force)
@@ -98,9 +98,9 @@ def tags(repository: Repository, as_json: bool) -> None:
 
 
 @lake.command()
+@with_repository
 @click.argument("name")
 @click.argument("ref")
-@with_repository
 def tag(repository: Repository, name: str, ref: str, as_json: bool) -> None:
     """Give the commit at REF a NAME that stays."""
     made = repository.create_tag(name, ref)
@@ -108,8 +108,8 @@ def tag(repository: Repository, name: str, ref: str, as_json: bool) -> None:
 
 
 @lake.command()
-@click.argument("name")
 @with_repository
+@click.argument("name")
 def delete_tag(repository: Repository, name: str, as_json: bool) -> None:
     """Delete tag NAME; the commit stays."""
     repository.delete_tag(name)

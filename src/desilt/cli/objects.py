@@ -23,13 +23,13 @@ BYTES = re.compile(r"(\d+)-(\d*)")
 
 
 @click.command()
+@with_repository
 @click.argument("ref")
 @click.argument("prefix", default="")
 @click.option("-r", "--recursive", is_flag=True, help="Every entry, not folded at /.")
 @click.option("--delimiter", default="/", show_default=True, help="Where to fold.")
 @click.option("--after", default="", metavar="PATH", help="Go on after this path.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many lines.")
-@with_repository
 def ls(
     repository: Repository,
     ref: str,
@@ -51,20 +51,20 @@ def ls(
 
 
 @click.command()
+@with_repository
 @click.argument("ref")
 @click.argument("path")
-@with_repository
 def stat(repository: Repository, ref: str, path: str, as_json: bool) -> None:
     """Show what REF says of PATH: size, checksum, times, and where the bytes are."""
     emit_one(entry_row(repository.stat(ref, path)), as_json=as_json)
 
 
 @click.command()
+@with_repository
 @click.argument("ref")
 @click.argument("path")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; by default, stdout.")
 @click.option("--range", "part", metavar="FIRST-LAST", help="Only these bytes, counted from 0; LAST may be left out.")
-@with_repository
 def get(repository: Repository, ref: str, path: str, output: Path | None, part: str | None, as_json: bool) -> None:
     """Read the object at PATH in REF."""
     start, length = byte_range(part)
@@ -79,13 +79,13 @@ def get(repository: Repository, ref: str, path: str, output: Path | None, part: 
 
 
 @click.command()
+@with_repository
 @click.argument("branch")
 @click.argument("path")
 @click.argument("file", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.option("-r", "--recursive", is_flag=True, help="FILE is a directory; its files go below PATH.")
 @click.option("--content-type", default="")
 @click.option("--meta", multiple=True, callback=pairs, metavar="KEY=VALUE", help="May be repeated.")
-@with_repository
 def put(
     repository: Repository,
     branch: str,
@@ -110,10 +110,10 @@ def put(
 
 
 @click.command()
+@with_repository
 @click.argument("branch")
 @click.argument("path")
 @click.option("-r", "--recursive", is_flag=True, help="Everything whose path begins with PATH.")
-@with_repository
 def rm(repository: Repository, branch: str, path: str, recursive: bool, as_json: bool) -> None:
     """Remove PATH from BRANCH. Commits that hold it keep it."""
     if recursive:
@@ -127,11 +127,11 @@ def rm(repository: Repository, branch: str, path: str, recursive: bool, as_json:
 
 
 @click.command()
+@with_repository
 @click.argument("source_ref")
 @click.argument("source")
 @click.argument("branch")
 @click.argument("path")
-@with_repository
 def cp(repository: Repository, source_ref: str, source: str, branch: str, path: str, as_json: bool) -> None:
     """Copy SOURCE in SOURCE_REF to PATH on BRANCH.
 
@@ -142,10 +142,10 @@ def cp(repository: Repository, source_ref: str, source: str, branch: str, path: 
 
 
 @click.command()
+@with_repository
 @click.argument("branch")
 @click.argument("source")
 @click.argument("path")
-@with_repository
 def mv(repository: Repository, branch: str, source: str, path: str, as_json: bool) -> None:
     """Rename SOURCE to PATH on BRANCH."""
     entry = repository.move(branch, source, path)

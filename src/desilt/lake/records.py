@@ -69,7 +69,9 @@ def position_after(batch: pa.RecordBatch, key: bytes) -> int:
 def joined(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     """``batches`` as one."""
     found = list(batches)
-    return pa.concat_batches(found) if found else pa.RecordBatch.from_pylist([], schema=schema)
+    if not found:
+        return pa.record_batch([pa.nulls(0, field.type) for field in schema], schema=schema)
+    return pa.concat_batches(found)
 
 
 def overlay(base: pa.RecordBatch, changes: pa.RecordBatch) -> pa.RecordBatch:

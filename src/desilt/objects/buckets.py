@@ -51,7 +51,8 @@ def failure(uri: str, doing: str, key: str, error: Exception) -> DesiltError:
         return StorageFailed(f"there is no bucket for {uri}; create it, or mend the URI")
     if isinstance(error, FileNotFoundError):
         return NotFound("object", key)
-    if isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
+    refused = "403 Forbidden" in fact or "401 Unauthorized" in fact  # a listing's refusal has no type of its own
+    if refused or isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
         return StorageFailed(f"{doing} {key!r} in {uri} was not allowed; check the keys and what they may do")
     if isinstance(error, ValueError):
         return BadRequest(f"{key!r} cannot be a key in {uri}: {first_line(error)}")

@@ -114,7 +114,12 @@ def must_walk(scheme: str) -> bool:
     if (asked := os.environ.get("DESILT_LISTING")) is not None:
         return asked == "walk"
     server = endpoint(scheme) if scheme == "s3" else None
-    return server is not None and server_name(server).startswith("SeaweedFS")
+    if server is None:
+        return False
+    try:
+        return server_name(server).startswith("SeaweedFS")
+    except (OSError, ValueError):  # not there, or no URL: the listing itself will say so
+        return False
 
 
 @cache
@@ -124,6 +129,5 @@ def server_name(url: str) -> str:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return str(answer.headers.get("Server", ""))
     except urllib.error.HTTPError as refused:  # any answer will do
-        return str(refused.headers.get("Server", ""))
-    except (OSError, ValueError):
-        return ""
+        with refused:
+            return str(refused.headers.get("Server", ""))

@@ -8,16 +8,18 @@ from desilt.sstable.varint import Malformed
 TAIL = 64 * 1024  # footer, properties and index of most tables: one request
 
 
+Fetch = Callable[[int, int], bytes | memoryview]
+
+
 class Source:
     """``size`` bytes behind ``fetch(offset, length)``; asking for what is not there is :class:`Malformed`."""
 
-    def __init__(self, fetch: Callable[[int, int], bytes], size: int, *, tail: int = TAIL) -> None:
+    def __init__(self, fetch: Fetch, size: int, *, tail: int | None = None) -> None:
         if size < FOOTER:
             raise Malformed(f"it is {size} bytes long, too short for a table")
         self.size = size
         self._fetch = fetch
-        self._kept = 0
-        self._kept = max(0, size - tail)
+        self._kept = max(0, size - (TAIL if tail is None else tail))  # what lies from here on stays in memory
         self._tail = self._request(self._kept, size)
 
     def read(self, start: int, end: int) -> memoryview:
@@ -42,4 +44,4 @@ class Source:
 def in_memory(data: bytes) -> Source:
     """A file that is already here."""
     view = memoryview(data)
-    return Source(lambda start, length: view[start : start + length], len(data), tail=len(data))  # type: ignore[arg-type, return-value]
+    return Source(lambda start, length: view[start : start + length], len(data), tail=len(data))

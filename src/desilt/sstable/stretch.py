@@ -49,12 +49,10 @@ class Stretch:
 
     def _plan(self, count: int, ends: Sequence[int]) -> list[tuple[int, int, bool]]:
         spans: list[tuple[int, int, bool]] = []
-        start = 0
+        start, closing = 0, set(ends)
         for limit in [*ends, count]:
             while start < limit:
-                stop = self._cuts.end(start, limit)
-                spans.append(
-                    (start, limit, limit in ends[-1:] or limit < count) if stop is None else (start, stop, False)
-                )
+                full = self._cuts.end(start, limit)
+                spans.append((start, limit, limit in closing) if full is None else (start, full, False))
                 start = spans[-1][1]
         return spans

@@ -27,7 +27,8 @@ RAW = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 """One row per record of a table, in key order."""
 
 FIRST_BATCH = 64 * 1024  # stored bytes: who wants a few rows should not wait for many
-BATCH = 1024 * 1024
+BATCH = 2 * 1024 * 1024
+AT_ONCE = 1024  # blocks, when all are wanted
 
 INDEX_TYPE = "rocksdb.block.based.table.index.type"
 
@@ -82,9 +83,9 @@ class Table:
         with blaming(self.name):
             (block,) = self._index.blocks(self._stored(place, place + 1), place, place + 1)
             for internal, value in entries(block):
+                if len(internal) < SUFFIX or int.from_bytes(internal[-SUFFIX:], "little") != SET:
+                    raise Malformed("it holds something other than values")
                 if internal[:-SUFFIX] == key:
-                    if int.from_bytes(internal[-SUFFIX:], "little") != SET:
-                        raise Malformed("it holds something other than values")
                     return value
         return None
 
@@ -110,8 +111,8 @@ class Table:
         """The whole table, every byte of the file accounted for."""
         with blaming(self.name):
             self._check_layout()
-            places = range(0, len(self._index), 512)
-            parts = [self._records(place, min(place + 512, len(self._index))) for place in places]
+            blocks = len(self._index)
+            parts = [self._records(place, min(place + AT_ONCE, blocks)) for place in range(0, blocks, AT_ONCE)]
             columns = [pa.concat_arrays([part[name] for part in parts]) for name in RAW.names]
             self._check_totals(*columns)
             return pa.RecordBatch.from_arrays(columns, schema=RAW)
@@ -168,9 +169,9 @@ class Table:
 
     def _number(self, name: str) -> int:
         raw = self.properties.get(f"rocksdb.{name}", b"")
-        value, end = varint.decode(raw, 0)
+        value, end = varint.decode(raw, 0) if raw else (0, -1)
         if end != len(raw):
-            raise Malformed(f"its property {name} is not a number")
+            raise Malformed(f"it does not say what its {name} is")
         return value
 
 

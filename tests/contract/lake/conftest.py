@@ -1,16 +1,12 @@
 """One suite, run on every database: what a lake promises does not depend on where its rows are."""
 
-import itertools
 from datetime import UTC, datetime, timedelta
 
-import psycopg
 import pytest
 
 from desilt.lake import Lake, schema
 from desilt.lake.database import open_database
 from desilt.objects.memory import MemoryStore
-
-NUMBERS = itertools.count()
 
 
 class Ticking:
@@ -28,10 +24,7 @@ class Ticking:
 def database_url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite://{tmp_path}/lake.db"
-    server, name = request.getfixturevalue("postgres_url"), f"lake{next(NUMBERS)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{server}{'&' if '?' in server else '?'}options=-csearch_path%3D{name}"
+    return request.getfixturevalue("fresh_postgres_url")()
 
 
 @pytest.fixture

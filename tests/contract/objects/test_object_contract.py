@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from desilt.errors import BadRequest, NotFound
+from desilt.errors import BadRequest, NotFound, StorageFailed
 from desilt.objects import open_store
 
 MIB = 1 << 20
@@ -208,6 +208,19 @@ def test_a_body_that_fails_leaves_nothing_at_the_key(store):
         store.put("key", failing(10, RuntimeError()))
     assert store.get("key") == b"before"
     assert listed(store) == ["key"]
+
+
+def test_a_stream_never_mixes_two_versions(store):
+    old, new = [bytes([number]) * (20 * MIB) for number in (1, 2)]
+    store.put("key", [old])
+    stream = store.stream("key")
+    first = next(stream)
+    store.put("key", [new])
+    try:
+        rest = b"".join(stream)
+    except StorageFailed:
+        return  # told, which is as good
+    assert first + rest == old
 
 
 def test_concurrent_puts_to_one_key_leave_one_whole_body(store):

@@ -1,0 +1,232 @@
+"""The command line as people meet it: what it prints, what it refuses, what it leaves alone."""
+
+import errno
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from desilt.cli.common import run
+from desilt.cli.main import desilt
+
+
+@pytest.fixture
+def cli(capfd):
+    """Run a command; its exit code, output and error line."""
+
+    def call(*arguments):
+        capfd.readouterr()
+        code = run(desilt, [str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def repo(cli, tmp_path):
+    name = f"{tmp_path}/lake#demo"
+    assert cli("lake", "init", name)[0] == 0
+    return name
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("hello")
+    return path
+
+
+def snapshot(repo):
+    """Every byte of a lake: its database, logically, and its files."""
+    directory = Path(repo.split("#")[0])
+    with sqlite3.connect(directory / "desilt.db") as connection:
+        rows = list(connection.iterdump())
+    return rows, sorted((str(path), path.read_bytes()) for path in (directory / "repos").rglob("*") if path.is_file())
+
+
+def test_a_day_with_a_lake(cli, repo, file):
+    assert cli("lake", "put", repo, "main", "a/b", file)[0] == 0
+    assert cli("lake", "commit", repo, "main", "-m", "first")[0] == 0
+    assert cli("lake", "branch", repo, "dev")[0] == 0
+    assert cli("lake", "mv", repo, "dev", "a/b", "a/c")[0] == 0
+    assert cli("lake", "diff", repo, "dev")[1] == "- a/b\n+ a/c\n"
+    assert cli("lake", "commit", repo, "dev", "-m", "second")[0] == 0
+    assert cli("lake", "merge", repo, "dev", "main")[0] == 0
+    assert cli("lake", "get", repo, "main", "a/c")[1] == "hello"
+    assert cli("lake", "get", repo, "main", "a/c", "--range", "1-2")[1] == "el"
+    assert "a/" in cli("lake", "ls", repo, "main")[1]
+    assert cli("lake", "log", repo, "--graph")[1].count("●") == 4
+
+
+def test_json_is_one_object_a_line_and_exact(cli, repo, file):
+    cli("lake", "put", repo, "main", "a\tb", file, "--json")
+    (row,) = map(json.loads, cli("lake", "ls", repo, "main", "--json")[1].splitlines())
+    assert (row["path"], row["size"]) == ("a\tb", 5)
+    (branch,) = map(json.loads, cli("lake", "branches", repo, "--json")[1].splitlines())
+    assert branch["branch"] == "main"
+
+
+def test_a_terminal_is_never_sent_what_a_path_says(cli, repo, file):
+    cli("lake", "put", repo, "main", "\x1b[31mred", file)
+    assert "\x1b" not in cli("lake", "ls", repo, "main")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["put", "REPO", "main", "", "FILE"], 2, "empty"),
+        (["put", "REPO", "main", "x" * 1025, "FILE"], 2, "1,025 bytes"),
+        (["put", "REPO", "main", "\udce9", "FILE"], 2, "UTF-8"),
+        (["put", "REPO", "nosuch", "a", "FILE"], 1, "'nosuch'"),
+        (["put", "REPO", "main", "a", "/no/such/file"], 2, "/no/such/file"),
+        (["get", "REPO", "main", "nosuch"], 1, "'nosuch'"),
+        (["get", "REPO", "main", "a", "--range", "5-1"], 2, "5-1"),
+        (["ls", "REPO", "nosuch"], 1, "'nosuch'"),
+        (["ls", "REPO", "main~7"], 1, "main~7"),
+        (["rm", "REPO", "main", "nosuch"], 1, "'nosuch'"),
+        (["rm", "REPO", "main", "nosuch", "-r"], 1, "'nosuch'"),
+        (["mv", "REPO", "main", "nosuch", "b"], 1, "'nosuch'"),
+        (["cp", "REPO", "main", "nosuch", "main", "b"], 1, "'nosuch'"),
+        (["commit", "REPO", "main", "-m", "x"], 1, "nothing to commit"),
+        (["commit", "REPO", "main"], 2, "--message"),
+        (["branch", "REPO", "a/b"], 2, "'a/b'"),
+        (["branch", "REPO", "main"], 1, "exists"),
+        (["delete-branch", "REPO", "main"], 2, "default branch"),
+        (["tag", "REPO", "a b", "main"], 2, "'a b'"),
+        (["delete-tag", "REPO", "nosuch"], 1, "'nosuch'"),
+        (["merge", "REPO", "main", "nosuch"], 1, "'nosuch'"),
+        (["merge", "REPO", "main", "main", "--strategy", "best"], 2, "best"),
+        (["revert", "REPO", "main", "main"], 2, "first commit"),
+        (["reset", "REPO", "main"], 2, "--all"),
+        (["reset", "REPO", "main", "--path", "nosuch"], 1, "'nosuch'"),
+        (["diff", "REPO", "main", "nosuch"], 1, "'nosuch'"),
+        (["init", "REPO"], 1, "exists"),
+        (["init", "LAKE#Bad Name"], 2, "'Bad Name'"),
+        (["ls", "LAKE#nosuch", "main"], 1, "'nosuch'"),
+        (["ls", "LAKE-nosuch#demo", "main"], 1, "lake init"),
+        (["ls", "ftp://host#demo", "main"], 2, "ftp://host#demo"),
+        (["ls", "s3://bucket#demo", "main"], 2, "--db"),
+        (["ls", "REPO", "main", "--db", "mysql://host"], 2, "mysql://host"),
+        (["nosuch"], 2, "nosuch"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_changes_nothing(cli, repo, file, arguments, code, says):
+    before = snapshot(repo)
+    real = {"REPO": repo, "LAKE": repo.split("#")[0], "FILE": str(file)}
+    filled = [
+        argument.replace("LAKE", real["LAKE"]) if "LAKE" in argument else real.get(argument, argument)
+        for argument in arguments
+    ]
+    found, out, err = cli("lake", *filled)
+    assert (found, out) == (code, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert says in err
+    assert snapshot(repo) == before
+    assert not Path(f"{real['LAKE']}-nosuch").exists()
+
+
+def test_a_database_of_a_newer_desilt_is_left_alone(cli, repo):
+    with sqlite3.connect(f"{repo.split('#')[0]}/desilt.db") as connection:
+        connection.execute("UPDATE settings SET value = '999' WHERE key = 'schema'")
+    before = snapshot(repo)
+    code, _, err = cli("lake", "ls", repo, "main")
+    assert code == 1
+    assert "upgrade desilt" in err
+    assert cli("lake", "init", repo.replace("#demo", "#other"))[0] == 1
+    assert snapshot(repo) == before
+
+
+def test_a_file_that_is_no_database_is_named(cli, repo):
+    database = Path(repo.split("#")[0]) / "desilt.db"
+    for leftover in database.parent.glob("desilt.db-*"):
+        leftover.unlink()
+    database.write_bytes(b"not a database at all" * 100)
+    code, _, err = cli("lake", "ls", repo, "main")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "desilt.db" in err
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
+def test_damaged_committed_metadata_is_one_line(cli, repo, file, damage):
+    cli("lake", "put", repo, "main", "a", file)
+    cli("lake", "commit", repo, "main", "-m", "x")
+    for path in Path(repo.split("#")[0]).glob("repos/*/_lakefs/*"):
+        raw = bytearray(path.read_bytes())
+        if damage == "remove":
+            path.unlink()
+            continue
+        raw[10] ^= 0xFF
+        path.write_bytes(raw if damage == "flip" else raw[:-20])
+    code, out, err = cli("lake", "ls", repo, "main")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "corrupt" in err
+
+
+def test_a_full_disk_is_one_line_and_changes_nothing(cli, repo, file, monkeypatch):
+    before = snapshot(repo)
+    code, _, err = cli("lake", "put", repo, "main", "a", "/dev/zero" if False else file)
+    assert code == 0
+    cli("lake", "reset", repo, "main", "--all")
+    for path in Path(repo.split("#")[0]).glob("repos/*/branches"):
+        shutil.rmtree(path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    code, _, err = cli("lake", "put", repo, "main", "a", file)
+    monkeypatch.undo()
+    assert (code, err.count("\n")) == (1, 1)
+    assert "space" in err.lower()
+    assert cli("lake", "ls", repo, "main")[1] == ""
+    assert [row for row in snapshot(repo)[1] if "branches" in row[0]] == [
+        row for row in before[1] if "branches" in row[0]
+    ]
+
+
+def test_the_lake_may_be_moved_with_its_directory(cli, repo, file, tmp_path):
+    cli("lake", "put", repo, "main", "a", file)
+    shutil.move(repo.split("#")[0], tmp_path / "elsewhere")
+    assert cli("lake", "get", f"{tmp_path}/elsewhere", "main", "a")[1] == "hello"
+
+
+def test_a_database_elsewhere_belongs_to_one_place(cli, tmp_path):
+    database = f"sqlite://{tmp_path}/my.db"
+    assert cli("lake", "init", f"{tmp_path}/one#demo", "--db", database)[0] == 0
+    code, _, err = cli("lake", "ls", f"{tmp_path}/two#demo", "main", "--db", database)
+    assert code == 2
+    assert "one" in err
+
+
+def test_a_reader_that_goes_away_is_no_error(repo, file):
+    many = "\n".join(f"put {repo} main f{n} {file}" for n in range(3))
+    for line in many.splitlines():
+        subprocess.run([sys.executable, "-m", "desilt", "lake", *line.split()], check=True, capture_output=True)
+    command = f"{sys.executable} -m desilt lake ls '{repo}' main | head -1"
+    result = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_demo_shows_and_cleans_up(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    code, out, _ = cli("demo")
+    assert code == 0
+    assert "garbage" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_keeps_its_lake_on_request(cli, tmp_path):
+    assert cli("demo", "--keep", tmp_path / "kept")[0] == 0
+    assert "models/" in cli("lake", "ls", f"{tmp_path}/kept", "main")[1]
+    code, _, err = cli("demo", "--keep", tmp_path / "kept")
+    assert code == 1
+    assert "empty or a new one" in err
+    figures = json.loads(cli("demo", "--json")[1])
+    assert figures["garbage"]["objects"] == 13

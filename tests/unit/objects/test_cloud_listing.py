@@ -1,0 +1,88 @@
+"""A listing is believed only if it keeps its promise."""
+
+import pyarrow as pa
+import pytest
+
+from desilt.errors import StorageFailed
+from desilt.objects import cloud_listing
+from desilt.objects.store import BATCH_ROWS, LISTING, batches
+
+
+def page(*keys):
+    times = pa.array([0] * len(keys), pa.timestamp("us", tz="UTC"))
+    return pa.record_batch({"path": list(keys), "last_modified": times, "size": pa.array([1] * len(keys), pa.uint64())})
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """A bucket that answers with these pages, whatever it is asked."""
+    asked = []
+
+    def serve(*some):
+        def pages(_client, folder, start):
+            for number, each in enumerate(some):
+                asked.append((folder, start, number))
+                yield each
+
+        monkeypatch.setattr(cloud_listing, "pages", pages)
+        return asked
+
+    return serve
+
+
+def keys(*args):
+    return [key for batch in cloud_listing.flat(None, *args) for key in batch.column("key").to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        [page("r/a/x", "r/a-b")],  # a folder first: SeaweedFS, Azure's hierarchical namespace
+        [page("r/a"), page("r/a-b"), page("r/a")],  # `a/`, told as `a`
+        [page("r/a", "r/b"), page("r/b", "r/c")],  # a page told twice
+        [page("r/b"), page("r/a")],
+    ],
+)
+def test_a_listing_out_of_order_is_refused(served, some):
+    served(*some)
+    with pytest.raises(StorageFailed, match=r"out of byte order, .* set DESILT_LISTING=walk"):
+        keys("r/", "", "")
+
+
+def test_keys_beside_the_root_are_left_out(served):
+    served(page("r", "r-/x", "r/a", "r/b", "r0"))
+    assert keys("r/", "", "") == ["a", "b"]
+
+
+def test_pages_behind_the_prefix_are_not_fetched(served):
+    asked = served(page("r/a1", "r/a2"), page("r/a3", "r/b1"), page("r/b2"))
+    assert keys("r/", "a", "a1") == ["a2", "a3"]
+    assert [number for _, _, number in asked] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "after", "start"),
+    [
+        ("", "", ""),
+        ("chunks/", "", ""),
+        ("chunks/B", "", "chunks/A\ufffd"),
+        ("chunks/0", "", "chunks/.\ufffd"),
+        ("chunks/B", "chunks/Bx", "chunks/Bx"),
+        ("chunks/B", "a", "chunks/A\ufffd"),
+        ("é", "", ""),
+        ("a ", "", ""),
+    ],
+)
+def test_a_slice_of_a_folder_starts_just_before_itself(prefix, after, start):
+    assert cloud_listing.offset(prefix, after) == start
+    assert start < prefix or start == after
+
+
+def test_small_batches_are_put_together_and_order_is_kept():
+    rows = [(f"{number:06}", number, 0) for number in range(3 * BATCH_ROWS + 10)]
+    small = [batch.slice(at, 100) for batch in batches(rows) for at in range(0, batch.num_rows, 100)]
+    regrouped = list(cloud_listing.regrouped(small))
+    assert pa.Table.from_batches(regrouped, LISTING).column("key").to_pylist() == [row[0] for row in rows]
+    assert all(0 < batch.num_rows <= BATCH_ROWS for batch in regrouped)
+    assert len(regrouped) <= 8
+    assert list(cloud_listing.regrouped([])) == list(cloud_listing.regrouped([small[0][:0]])) == []

@@ -1,0 +1,179 @@
+"""Damage of every kind: the answer is right or the table is corrupt, and nothing else ever happens."""
+
+import contextlib
+
+import cramjam
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sstable_records import pairs_of, raw, two_levels, unhurried
+from test_sstable_example import the_range
+
+from desilt.errors import CorruptTable
+from desilt.sstable import blocks
+from desilt.sstable.decode import decode
+from desilt.sstable.table import Table
+from desilt.sstable.varint import Malformed, encode
+from desilt.sstable.writer import write_table
+
+SMALL = the_range().data
+SMALL_PAIRS = pairs_of(Table.from_bytes(SMALL, "small").read())
+TWO_LEVELS = two_levels()
+LARGE = write_table(raw(TWO_LEVELS), kind="ranges").data
+
+
+def assert_corrupt(data):
+    with pytest.raises(CorruptTable):
+        Table.from_bytes(data, "damaged").read()
+
+
+def assert_right_or_corrupt(data, pairs):
+    """get and scan read only what they need, so they may not notice; but then they are right."""
+    try:
+        table = Table.from_bytes(data, "damaged")
+    except CorruptTable:
+        return
+    for key, value in pairs:
+        with contextlib.suppress(CorruptTable):
+            assert table.get(key) == value
+    with contextlib.suppress(CorruptTable):
+        assert pairs_of(*table.scan()) == pairs
+
+
+@pytest.mark.parametrize("bits", [0x01, 0x80, 0xFF])
+def test_no_byte_of_a_table_can_change_unnoticed(bits):
+    for place in range(len(SMALL)):
+        damaged = bytearray(SMALL)
+        damaged[place] ^= bits
+        assert_corrupt(bytes(damaged))
+        if place % 5 == 0:
+            assert_right_or_corrupt(bytes(damaged), SMALL_PAIRS)
+
+
+def test_no_end_can_be_missing_and_nothing_can_follow():
+    for size in range(len(SMALL)):
+        assert_corrupt(SMALL[:size])
+    for more in (b"\0", b"garbage", bytes(53), SMALL[-53:], SMALL):
+        assert_corrupt(SMALL + more)
+        assert_corrupt(more + SMALL)
+
+
+def test_nothing_can_be_hidden_between_blocks():
+    """A block that nothing points to, with the footer moved to fit: only the accounting of bytes can see it."""
+    footer = blocks.decode_footer(SMALL[-53:])
+    extra = blocks.seal(b"hidden", compress=False)
+    body = SMALL[: footer.metaindex.offset] + extra + SMALL[footer.metaindex.offset : -53]
+    moved = blocks.Handle(footer.metaindex.offset + len(extra), footer.metaindex.size)
+    damaged = body + blocks.Footer(moved, footer.index).encode()
+    assert pairs_of(*Table.from_bytes(damaged, "hidden").scan()) == SMALL_PAIRS
+    assert_corrupt(damaged)
+
+
+flips = st.lists(
+    st.tuples(st.integers(0, len(LARGE) - 1), st.integers(1, 255)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda flip: flip[0],
+)
+near_the_end = st.lists(
+    st.tuples(st.integers(len(LARGE) - 12_000, len(LARGE) - 1), st.integers(1, 255)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda flip: flip[0],
+)
+
+
+@settings(unhurried, max_examples=150)
+@given(st.one_of(flips, near_the_end))
+def test_damage_anywhere_in_a_large_table_is_noticed(damage):
+    damaged = bytearray(LARGE)
+    for place, bits in damage:
+        damaged[place] ^= bits
+    assert_corrupt(bytes(damaged))
+    assert_right_or_corrupt(bytes(damaged), TWO_LEVELS)
+
+
+def resealed(pairs, change):
+    """A one-block table whose data block was changed after it was built, with checksums that are right."""
+    data = write_table(raw(pairs), kind="ranges").data
+    footer = blocks.decode_footer(data[-53:])
+    ((_, handle),) = blocks.entries(blocks.unseal(memoryview(data)[footer.index.offset : footer.index.end]))
+    where, _ = blocks.decode_handle(handle)
+    block = blocks.unseal(memoryview(data)[where.offset : where.end])
+    changed = change(block)
+    assert len(changed) == len(block)
+    return blocks.seal(changed, compress=False) + data[where.end :]
+
+
+FEW = [(b"%d%d" % (n, n), bytes([n]) * n) for n in range(1, 9)]
+
+
+@unhurried
+@given(st.lists(st.tuples(st.integers(0, 10**4), st.integers(0, 255)), min_size=1, max_size=3))
+@example([(0, 255)])
+def test_a_block_of_nonsense_with_a_right_checksum_is_read_right_or_refused(damage):
+    def change(block):
+        changed = bytearray(block)
+        for place, byte in damage:
+            changed[place % len(block)] = byte
+        return bytes(changed)
+
+    try:
+        found = pairs_of(Table.from_bytes(resealed(FEW, change), "nonsense").read())
+    except CorruptTable:
+        return
+    assert [key for key, _ in found] == sorted({key for key, _ in found})
+    assert len(found) == len(FEW)
+
+
+@st.composite
+def damaged_blocks(draw):
+    """A block as it should be, but for a byte or two."""
+    keys = sorted(draw(st.sets(st.binary(max_size=5), min_size=1, max_size=9)))
+    records = [(key + b"\1" + bytes(7), key) for key in keys]
+    block = bytearray(blocks.build(records, interval=draw(st.integers(1, 9))))
+    for place, byte in draw(st.lists(st.tuples(st.integers(0, 10**4), st.integers(0, 20)), max_size=2)):
+        block[place % len(block)] = byte
+    return bytes(block)
+
+
+@settings(unhurried, max_examples=400)
+@given(st.one_of(st.binary(max_size=80), damaged_blocks()))
+@example(
+    blocks.build([(b"a" + bytes(8), b""), (b"b" + bytes(8), b"")], interval=9).replace(b"\0\x09\0b", b"\x0b\x09\0b")
+)
+@example(blocks.build([(b"a" + bytes(8), b"v")], interval=9).replace(b"\0\x09\1a", b"\0\x09\2a"))
+def test_any_block_is_read_alike_by_both_readers_or_refused(block):
+    try:
+        found = decode([block])
+    except Malformed:
+        return
+    whole = list(blocks.entries(block))
+    assert [key[:-8] for key, _ in whole] == found.keys.to_pylist()
+    assert [value for _, value in whole] == found.values.to_pylist()
+
+
+@pytest.mark.parametrize("claim", [2**20, 2**32 - 1, 2**40, 2**63])
+def test_a_block_that_claims_to_be_huge_is_refused_before_memory_is_taken(claim):
+    body = encode(claim) + b"\x00a"
+    stored = body + b"\1" + blocks.checksum(body, b"\1")
+    with pytest.raises(Malformed, match="claims"):
+        blocks.unseal(memoryview(stored))
+
+
+def test_the_best_that_snappy_can_do_is_believed():
+    block = bytes(2**20)
+    stored = blocks.seal(block, compress=True)
+    assert len(stored) < len(block) / 15
+    assert blocks.unseal(memoryview(stored)) == block
+
+
+def test_snappy_nonsense_with_a_right_checksum_is_refused():
+    body = bytes(cramjam.snappy.compress_raw(b"abc" * 100))[:-3]
+    with pytest.raises(Malformed, match="decompressed"):
+        blocks.unseal(memoryview(body + b"\1" + blocks.checksum(body, b"\1")))
+
+
+def test_a_store_that_gives_too_little_is_noticed():
+    with pytest.raises(CorruptTable, match="shorter"):
+        Table.open(lambda start, length: SMALL[start : start + length - 1], len(SMALL), "short")

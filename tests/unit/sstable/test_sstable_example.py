@@ -1,0 +1,71 @@
+"""One range and its metarange, known to the last byte: lakeFS wrote both."""
+
+import hashlib
+
+from sstable_records import raw
+
+from desilt.domain.entry import Entry
+from desilt.sstable.table import Table
+from desilt.sstable.values import RangeData, encode_entry, entry_identity, read_metarange, write_metarange
+from desilt.sstable.writer import write_table
+
+NO = Entry(
+    path="a/b/c/no",
+    address="b0c968736d8f42a2b1c6284835f08226",
+    size=11,
+    checksum="664c688b4ea9c56730daacfc3d70aeed",
+    modified_ns=1628163584_471124555,
+)
+YES = Entry(
+    path="a/b/c/yes",
+    address="fdf87fcf9ec849f98514ddb7e041ad56",
+    size=4,
+    checksum="eb4585ad9fe0426781ed7c49252f8225",
+    modified_ns=1628163573_589644914,
+)
+RANGE_ID = "a83af763ba098c15369d9d6d723731eb9ce18b8dfac4f88c6f1287e772393d0e"
+DESCRIBED = RangeData(RANGE_ID, b"a/b/c/no", b"a/b/c/yes", estimated_size=1190, count=2)
+
+
+def the_range():
+    return write_table(raw([(entry.path.encode(), encode_entry(entry)) for entry in (NO, YES)]), kind="ranges")
+
+
+def test_entries_have_the_identities_lakefs_gave_them():
+    assert entry_identity(NO).hex() == "56fef3921aa6e7fd62bbe23b2f69db3f9049a54b6f2c7bd886b7eb1a6ca3ab3e"
+    assert entry_identity(YES).hex() == "6039b184d29379328b5364bb041b9926b4b388dbc326b7dd57f70cefd77b961e"
+
+
+def test_the_range_comes_out_byte_for_byte():
+    written = the_range()
+    assert (written.id, len(written.data)) == (RANGE_ID, 1182)
+    assert hashlib.sha256(written.data).hexdigest() == (
+        "5e01c5dcd938d5c90d97632bd9ebd2b847f012afb737648c558ed5fc4a36db57"
+    )
+
+
+def test_the_range_is_described_as_its_metarange_describes_it():
+    written = the_range()
+    found = RangeData(written.id, written.min_key, written.max_key, written.estimated_size, written.count)
+    assert found == DESCRIBED
+
+
+def test_the_range_says_of_itself_what_lakefs_had_it_say():
+    table = Table.from_bytes(the_range().data, "example")
+    said = {name: table.properties[name] for name in ("type", "min_key", "max_key", "count", "estimated_size_bytes")}
+    assert said == {
+        "type": b"ranges",
+        "min_key": b"a/b/c/no",
+        "max_key": b"a/b/c/yes",
+        "count": b"2",
+        "estimated_size_bytes": b"287",
+    }
+
+
+def test_the_metarange_comes_out_byte_for_byte():
+    written = write_metarange([DESCRIBED])
+    assert len(written.data) == 1022
+    assert hashlib.sha256(written.data).hexdigest() == (
+        "caa2f483daa2db86d2f85318daa61d407c83970b614fa8f34dcbbf0ee1b76d43"
+    )
+    assert read_metarange(Table.from_bytes(written.data, "example")) == [DESCRIBED]
