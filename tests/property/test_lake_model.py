@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from desilt.domain.entry import Entry
 from desilt.domain.history import merge_base
-from desilt.errors import Dirty, MergeConflict, NothingToCommit, NotFound
+from desilt.errors import Dirty, MergeConflict, NotFound, NothingToCommit
 from desilt.lake import Lake, schema
 from desilt.lake.database import open_database
 from desilt.objects.memory import MemoryStore
@@ -203,7 +203,9 @@ class LakeModel(RuleBasedStateMachine):
 
     @rule(data=st.data(), prefix=st.sampled_from(["", "a", "a/", "b/", "b/x"]), after=st.one_of(st.just(""), PATHS))
     def list_folded(self, data, prefix, after):
-        name = self.any_branch(data)
+        self.check_folded(self.any_branch(data), prefix, after)
+
+    def check_folded(self, name, prefix, after):
         wanted = []
         for path in sorted(self.files(name), key=str.encode):
             cut = path.find("/", len(prefix))
@@ -251,6 +253,8 @@ class LakeModel(RuleBasedStateMachine):
         for path, entry in files.items():
             assert self.repo.stat(name, path) == entry
             assert b"".join(self.repo.get(name, path)).decode() == self.bodies[entry.address]
+        for prefix in ("", "a", "b/"):
+            self.check_folded(name, prefix, "")
         wanted = {path for path in files.keys() | committed.keys() if files.get(path) != committed.get(path)}
         assert {change.path for change in self.repo.uncommitted(name)} == wanted
 

@@ -25,9 +25,8 @@ class Cuts:
     """The blocks that a run of records falls into, given where one begins."""
 
     def __init__(self, sizes: Sizes) -> None:
-        self._before: list[int] = np.append(
-            0, np.cumsum(sizes.shared)
-        ).tolist()  # bytes of all entries before, none of them whole
+        # Bytes of all entries before each, as if none of them were whole; what a whole one adds comes apart.
+        self._before: list[int] = np.append(0, np.cumsum(sizes.shared)).tolist()
         self._extra: list[int] = (sizes.whole - sizes.shared).tolist()
         self._guess: list[int] = sizes.guess.tolist()
 

@@ -41,7 +41,6 @@ class Messages:
         rows, at, end = self.rows[going], self.start[going], self.end[going]
         while len(rows):
             tags, at = varint.decode_column(self.data, at, longest=varint.MAX_64)
-            after = at
             if (tags == tags[0]).all():
                 field, after = self._field(int(tags[0]), rows, at, end)
                 yield field

@@ -121,7 +121,7 @@ def postgres(directory: Path | str) -> Iterator[str]:
     home = Path(directory)
     home.mkdir(parents=True, exist_ok=True)
     with get_server(home, cleanup_mode="stop") as server:
-        script = 'read -r _; true -INT "$1"'  # only if we die before the block ends
+        script = 'read -r _; kill -INT "$1"'  # only if we die before the block ends
         watch = ["/bin/sh", "-c", script, "sh", str(server.get_pid())]
         with subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True) as watcher:
             try:

@@ -1,7 +1,8 @@
 """Commits, branches, tags, merges and what refs mean."""
 
+from itertools import pairwise
+
 import pytest
-from helpers import changes, committed, contents, write
 
 from desilt.errors import (
     AlreadyExists,
@@ -11,9 +12,10 @@ from desilt.errors import (
     InvalidName,
     InvalidRef,
     MergeConflict,
-    NothingToCommit,
     NotFound,
+    NothingToCommit,
 )
+from words import changes, committed, contents, write
 
 
 def test_a_repository_begins_with_an_empty_commit(repo):
@@ -34,7 +36,7 @@ def test_log_tells_children_before_parents_and_later_times_first(repo):
         committed(repo, "main", f"commit {number}", a=str(number))
     found = list(repo.log("main"))
     assert [commit.message for commit in found] == ["commit 2", "commit 1", "commit 0", "Repository created"]
-    assert all(child.created_at > parent.created_at for child, parent in zip(found, found[1:], strict=False))
+    assert all(child.created_at > parent.created_at for child, parent in pairwise(found))
 
 
 def test_a_commit_is_later_than_its_parent_even_when_the_clock_stands_still(repo, clock):
@@ -314,13 +316,107 @@ def test_a_reset_wins_over_a_commit_in_progress(repo, monkeypatch):
     assert contents(repo, "main") == {"a": "1", "b": "2"}
 
 
-def test_a_commit_that_died_after_sealing_is_finished_by_the_next_one(repo, monkeypatch):
+def test_a_commit_that_died_after_sealing_is_finished_by_the_next_one(repo):
     write(repo, "main", a="1")
-    monkeypatch.setattr(repo.ranges, "put_metarange", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        repo.commit("main", "killed")
-    monkeypatch.undo()
+    seal(repo, "main")
     assert contents(repo, "main") == {"a": "1"}
     write(repo, "main", b="2")
     repo.commit("main", "whole")
     assert contents(repo, "main@") == {"a": "1", "b": "2"}
+
+
+def seal(repo, branch):
+    """Leave a commit behind that died right after it sealed what was staged."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repo.ranges, "put_metarange", killed)
+        with pytest.raises(KeyboardInterrupt):
+            repo.commit(branch, "killed")
+
+
+def killed(_):
+    raise KeyboardInterrupt
+
+
+def test_of_several_sealed_staging_areas_the_newest_counts(repo):
+    committed(repo, "main", a="0", b="0", c="0", d="0")
+    write(repo, "main", a="1", b="1", c="1")
+    repo.remove("main", "d")
+    seal(repo, "main")
+    write(repo, "main", a="2", b="2", d="2")
+    seal(repo, "main")
+    write(repo, "main", a="3")
+    wanted = {"a": "3", "b": "2", "c": "1", "d": "2"}
+    assert contents(repo, "main") == wanted
+    repo.create_branch("other", "main")
+    repo.reset("main", path="c")
+    assert contents(repo, "main") == {**wanted, "c": "0"}
+    seal(repo, "main")
+    repo.commit("main", "all of it")
+    assert contents(repo, "main@") == {**wanted, "c": "0"}
+
+
+def meanwhile(repo, monkeypatch, action):
+    """Run ``action`` once, at the moment when the next operation has read and not yet written."""
+    real = repo.ranges.get_many
+
+    def get_many(*arguments):
+        monkeypatch.undo()
+        action()
+        return real(*arguments)
+
+    monkeypatch.setattr(repo.ranges, "get_many", get_many)
+
+
+def test_a_merge_never_forgets_a_commit_made_meanwhile(repo, monkeypatch):
+    committed(repo, "main", a="1")
+    repo.create_branch("dev", "main")
+    committed(repo, "dev", b="2")
+    building = repo.ranges.put_metarange
+
+    def commit_meanwhile(ranges):
+        monkeypatch.undo()
+        committed(repo, "main", c="3")
+        return building(ranges)
+
+    monkeypatch.setattr(repo.ranges, "put_metarange", commit_meanwhile)
+    repo.merge("dev", "main")
+    assert contents(repo, "main@") == {"a": "1", "b": "2", "c": "3"}
+    assert len(list(repo.log("main"))) == 5
+
+
+def test_a_copy_takes_what_is_there_when_it_writes(repo, monkeypatch):
+    committed(repo, "main", a="old")
+    meanwhile(repo, monkeypatch, lambda: write(repo, "main", a="new"))
+    repo.copy("main", "a", "main", "b")
+    assert contents(repo, "main") == {"a": "new", "b": "new"}
+
+
+def test_a_move_of_what_went_away_meanwhile_fails(repo, monkeypatch):
+    committed(repo, "main", a="1")
+    meanwhile(repo, monkeypatch, lambda: repo.remove("main", "a"))
+    with pytest.raises(NotFound):
+        repo.move("main", "a", "b")
+    assert contents(repo, "main") == {}
+
+
+def test_an_upload_to_a_branch_that_was_replaced_meanwhile_fails(repo):
+    repo.create_branch("dev", "main")
+
+    def body():
+        repo.delete_branch("dev", force=True)
+        repo.create_branch("dev", "main")
+        yield b"late"
+
+    with pytest.raises(Conflict):
+        repo.put("dev", "a", body())
+    assert contents(repo, "dev") == {}
+
+
+def test_an_upload_that_breaks_off_stages_nothing(repo):
+    def body():
+        yield b"half"
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        repo.put("main", "a", body())
+    assert contents(repo, "main") == {}

@@ -1,9 +1,9 @@
 """What is written and not committed yet."""
 
 import pytest
-from helpers import changes, committed, contents, read, write
 
-from desilt.errors import Dirty, InvalidPath, NothingToCommit, NotFound
+from desilt.errors import Dirty, InvalidPath, NotFound, NothingToCommit
+from words import changes, committed, contents, read, write
 
 ODD_PATHS = [
     "a//b",

@@ -153,6 +153,19 @@ def test_any_block_is_read_alike_by_both_readers_or_refused(block):
     assert [value for _, value in whole] == found.values.to_pylist()
 
 
+def test_a_key_without_its_suffix_is_refused():
+    with pytest.raises(Malformed, match="too short"):
+        decode([blocks.build([(b"a" + bytes(8), b""), (b"short", b"")], interval=1)])
+
+
+@pytest.mark.parametrize("restarts", [[12], [0, 12, 12], [0, 12, 24], [12, 0], [0, 12, 0], [0, 13], [0, 2**32 - 1], []])
+def test_restarts_that_are_not_those_of_the_entries_are_refused(restarts):
+    body = blocks.build([(b"a" + bytes(8), b""), (b"b" + bytes(8), b"")], interval=1)[:-12]
+    assert len(decode([body + bytes(4) + b"\x0c\0\0\0" + b"\2\0\0\0"]).keys) == 2
+    with pytest.raises(Malformed):
+        decode([body + b"".join(at.to_bytes(4, "little") for at in [*restarts, len(restarts)])])
+
+
 @pytest.mark.parametrize("claim", [2**20, 2**32 - 1, 2**40, 2**63])
 def test_a_block_that_claims_to_be_huge_is_refused_before_memory_is_taken(claim):
     body = encode(claim) + b"\x00a"
@@ -172,6 +185,14 @@ def test_snappy_nonsense_with_a_right_checksum_is_refused():
     body = bytes(cramjam.snappy.compress_raw(b"abc" * 100))[:-3]
     with pytest.raises(Malformed, match="decompressed"):
         blocks.unseal(memoryview(body + b"\1" + blocks.checksum(body, b"\1")))
+
+
+@pytest.mark.parametrize("astray", [blocks.Handle(10**9, 5), blocks.Handle(1000, 10**9), blocks.Handle(2**63, 2**63)])
+def test_nothing_is_asked_for_that_lies_outside_the_file(astray):
+    footer = blocks.decode_footer(SMALL[-53:])
+    damaged = SMALL[:-53] + blocks.Footer(astray, footer.index).encode()
+    with pytest.raises(CorruptTable, match="outside itself"):
+        Table.from_bytes(damaged, "astray")
 
 
 def test_a_store_that_gives_too_little_is_noticed():

@@ -93,6 +93,17 @@ def test_a_table_that_counts_wrongly_is_refused(said, reason):
         forged((block(b"a", b"b"), b"b", None), **said).read()
 
 
+@pytest.mark.parametrize("of_lakefs", [True, False])
+def test_a_table_is_held_to_both_of_its_counts(of_lakefs):
+    table = forged((block(b"a", b"b"), b"b", None), count=2)
+    if not of_lakefs:
+        table.properties = {name: said for name, said in table.properties.items() if name != "count"}
+    assert table.read().num_rows == 2
+    table.count = 3
+    with pytest.raises(CorruptTable, match="holds 2 records"):
+        table.read()
+
+
 def index_file(top, *partitions):
     """A file that holds an index and nothing else, and where its root is."""
     stored = b"".join(partitions) + top

@@ -171,6 +171,12 @@ def test_any_bytes_are_a_value_or_corrupt(value):
             read()
 
 
+def test_the_order_metadata_came_in_is_forgotten():
+    forward = Entry("p", "a", 1, "c", 2, {"j": "1", "k": "2", "é": "3"})
+    backward = Entry("p", "a", 1, "c", 2, {"é": "3", "k": "2", "j": "1"})
+    assert encode_entry(forward) == encode_entry(backward)
+
+
 def test_the_identity_ignores_where_and_when_and_nothing_else():
     same = Entry("z", "elsewhere", 7, "abc", 5, ENTRY.metadata, address_type=2, content_type="text/csv")
     assert entry_identity(same) == entry_identity(ENTRY)

@@ -1,0 +1,48 @@
+"""Names that carry the time they were made."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desilt.domain.address import partition, partition_time, uid, uid_time
+from desilt.domain.entry import EPOCH, encode_path, nanoseconds
+from desilt.errors import InvalidPath
+
+TIMES = st.datetimes(datetime(1998, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@given(TIMES, st.binary(min_size=8, max_size=8))
+def test_a_uid_tells_its_second(now, entropy):
+    name = uid(now, entropy)
+    assert len(name) == 20
+    assert uid_time(name) == now.replace(microsecond=0)
+
+
+@given(TIMES, TIMES)
+def test_newer_partitions_list_first(one, other):
+    older, newer = sorted((one, other))
+    assert partition(newer, "i") <= partition(older, "i")
+    assert abs(partition_time(partition(one, "i_j")) - one) <= timedelta(milliseconds=1)
+
+
+def test_a_uid_without_enough_chance_is_refused():
+    with pytest.raises(ValueError, match="entropy"):
+        uid(EPOCH, b"short")
+
+
+@given(TIMES)
+def test_nanoseconds_count_from_1970(moment):
+    assert EPOCH + timedelta(microseconds=nanoseconds(moment) // 1000) == moment
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=256))
+def test_any_text_is_a_path_and_stays_as_it_is(path):
+    assert encode_path(path).decode() == path
+
+
+@pytest.mark.parametrize("path", ["", "\0", "a\0b", "é" * 513, "\udcff"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InvalidPath):
+        encode_path(path)
