@@ -44,7 +44,9 @@ def main(argv: list[str]) -> int:
 
 def install() -> None:
     """A .venv that holds exactly what the lock names, and this project, editable."""
-    wanted = hashlib.sha256(LOCK.read_bytes() + (HERE / "pyproject.toml").read_bytes() + sys.version.encode()).hexdigest()
+    wanted = hashlib.sha256(
+        LOCK.read_bytes() + (HERE / "pyproject.toml").read_bytes() + sys.version.encode()
+    ).hexdigest()
     stamp = VENV / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
         return

@@ -19,9 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "sstable"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import naive_sstable as naive
-
 from desilt.domain.entry import Entry
 from desilt.sstable.columns import ENTRIES, entry_columns, scan_entries
 from desilt.sstable.table import RAW, Table

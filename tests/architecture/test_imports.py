@@ -12,14 +12,15 @@ SOURCE = Path(desilt.__file__).parent
 # each package, and what it may import of desilt besides itself
 ALLOWED = {
     "errors": set(),
+    "clock": set(),
     "domain": {"errors"},
     "spark": {"errors"},
     "sstable": {"errors", "domain"},
-    "objects": {"errors", "domain"},
-    "lake": {"errors", "domain", "sstable", "objects"},
-    "testing": {"errors", "domain", "sstable", "objects", "lake", "spark"},
+    "objects": {"errors", "clock", "domain"},
+    "lake": {"errors", "clock", "domain", "sstable", "objects"},
+    "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},
     "demo": {"errors", "domain", "lake"},
-    "cli": {"errors", "domain", "objects", "lake", "testing", "demo", "spark"},
+    "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark"},
 }
 
 

@@ -8,7 +8,7 @@ newest one lists first.
 import base64
 from datetime import datetime, timedelta
 
-from desilt.domain.entry import EPOCH
+from desilt.domain.times import EPOCH
 
 YEAR_4000_MS = 64_060_588_800_000
 UID_BYTES = 12

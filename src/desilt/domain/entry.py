@@ -6,13 +6,13 @@ anywhere else in desilt, normalises one.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import IntEnum
 
+from desilt.domain.times import moment
 from desilt.errors import InvalidPath
 
 MAX_PATH_BYTES = 1024
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AddressType(IntEnum):
@@ -38,12 +38,7 @@ class Entry:
 
     @property
     def modified_at(self) -> datetime:
-        return EPOCH + timedelta(microseconds=self.modified_ns // 1000)
-
-
-def nanoseconds(moment: datetime) -> int:
-    """``moment`` as an entry keeps it."""
-    return (moment - EPOCH) // timedelta(microseconds=1) * 1000
+        return moment(self.modified_ns // 1000)
 
 
 def encode_path(path: str) -> bytes:

@@ -2,22 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 
-from desilt.domain.entry import EPOCH
 from desilt.domain.history import Commit, Fetch
+from desilt.domain.times import microseconds, moment
 from desilt.errors import NotFound, Unreadable
 from desilt.lake.database import Row, Transaction
 
 COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, generation"
-
-
-def microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
-
-
-def moment(micros: int) -> datetime:
-    return EPOCH + timedelta(microseconds=micros)
 
 
 def insert(tx: Transaction, repository: str, commit: Commit) -> None:

@@ -4,10 +4,11 @@ Each reads what it builds on, builds without holding any lock, and moves the
 branch only if it is still where it was.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from desilt.clock import Clock
 from desilt.domain.history import Commit, merge_base, new_commit
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
 from desilt.lake import commits, refs, staging
@@ -33,7 +34,7 @@ class Signature:
 class Committer:
     """Moves the branches of one repository."""
 
-    def __init__(self, database: Database, repository: str, ranges: Ranges, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, repository: str, ranges: Ranges, clock: Clock) -> None:
         self._database, self._repository, self._ranges, self._clock = database, repository, ranges, clock
 
     def commit(self, branch: str, signature: Signature, *, allow_empty: bool) -> Commit:

@@ -5,16 +5,15 @@ objects there and says by ``db`` (or DESILT_DB) where its database is.
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
+from desilt.clock import Clock, system_clock
 from desilt.domain.history import new_commit
 from desilt.domain.names import check_branch, check_repository
+from desilt.domain.times import microseconds
 from desilt.errors import AlreadyExists, InvalidUri, NotFound, StorageFailed
 from desilt.lake import commits, refs, schema
-from desilt.lake.commits import microseconds
 from desilt.lake.database import Database, open_database
 from desilt.lake.partitions import new_uid
 from desilt.lake.ranges import EMPTY, RAGGEDNESS
@@ -24,11 +23,6 @@ from desilt.objects.opening import open_store
 from desilt.objects.store import ObjectStore
 
 DATABASE_FILE = "desilt.db"
-Clock = Callable[[], datetime]
-
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from desilt.domain.entry import Entry
 from desilt.lake import staging
 from desilt.lake.database import Transaction
 from desilt.lake.ranges import Ranges
+from desilt.lake.records import paired
 from desilt.lake.staging import after_prefix
-from desilt.sstable.values import decode_entry
+from desilt.sstable.columns import decode_entries
+from desilt.sstable.table import RAW
 
 PAGE = 1_000
 Pair = tuple[bytes, bytes | None]
@@ -42,17 +44,29 @@ def listing(
     tx: Transaction, ranges: Ranges, view: View, *, prefix: bytes = b"", delimiter: bytes = b"", after: bytes = b""
 ) -> Iterator[Entry | CommonPrefix]:
     """Entries below ``prefix`` and past ``after``; with a delimiter, what lies behind it is folded and skipped."""
+    found = _folded(tx, ranges, view, prefix, delimiter, after)
+    while page := list(islice(found, PAGE)):
+        records = paired([pair for pair in page if pair[1] is not None], RAW)
+        entries = iter(decode_entries(records))
+        for key, value in page:
+            yield CommonPrefix(key.decode()) if value is None else next(entries)
+
+
+def _folded(
+    tx: Transaction, ranges: Ranges, view: View, prefix: bytes, delimiter: bytes, after: bytes
+) -> Iterator[Pair]:
+    """Keys with their values, and folded ones with None."""
     start = max(prefix, after + b"\0" if after else b"")
     records = Overlaid(_committed(ranges, view, prefix), _staged(tx, view, prefix), start)
     while (pair := records.next()) is not None:
-        key, value = pair
+        key = pair[0]
         cut = key.find(delimiter, len(prefix)) if delimiter else -1
         if cut < 0:
-            yield decode_entry(key, value)
+            yield pair
             continue
         folded = key[: cut + len(delimiter)]
         if not after.startswith(folded):
-            yield CommonPrefix(folded.decode())
+            yield folded, None
         beyond = after_prefix(folded)
         if beyond is None:
             return

@@ -7,12 +7,12 @@ processes share a partition, and none is ever filled past its size.
 
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from desilt.clock import Clock
 from desilt.domain import address
-from desilt.lake.commits import microseconds, moment
+from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Database
 
 FIRST_SLOTS = 8
@@ -31,7 +31,7 @@ class Lease:
 class Partitions:
     """The addresses of new objects, for one process."""
 
-    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
         self._leases: dict[str, Lease] = {}
         self._slots: dict[str, int] = {}

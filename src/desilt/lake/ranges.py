@@ -11,6 +11,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from desilt.errors import CorruptTable, NotFound
+from desilt.lake.records import key_at
 from desilt.objects.store import ObjectStore
 from desilt.sstable.hashing import fnv64a
 from desilt.sstable.table import Table
@@ -49,13 +50,19 @@ class Ranges:
             size = self._store.head(key).size
         except NotFound:
             raise _missing(range_id) from None
-        return Table.open(lambda start, length: self._store.get(key, start=start, length=length), size, range_id)
+        table = Table.open(lambda start, length: self._store.get(key, start=start, length=length), size, range_id)
+        table.expect("ranges")
+        return table
 
     def read(self, listed: RangeData) -> pa.RecordBatch:
         """Every record of a range, all of it verified, and as many as its metarange says."""
-        records = Table.from_bytes(self._bytes(listed.id), listed.id).read()
+        table = Table.from_bytes(self._bytes(listed.id), listed.id)
+        table.expect("ranges")
+        records = table.read()
         if records.num_rows != listed.count:
             raise CorruptTable(listed.id, f"its metarange counts {listed.count} entries, it has {records.num_rows}")
+        if listed.count and (key_at(records, 0), key_at(records, -1)) != (listed.min_key, listed.max_key):
+            raise CorruptTable(listed.id, "it does not begin and end where its metarange says")
         return records
 
     def get(self, metarange: str, key: bytes) -> bytes | None:

@@ -1,7 +1,7 @@
 """Sorted runs of records, as Arrow columns: laid over each other, compared, taken by key."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,8 +62,15 @@ def key_at(batch: pa.RecordBatch, row: int) -> bytes:
 def position_after(batch: pa.RecordBatch, key: bytes) -> int:
     """How many rows of ``batch`` have a key up to ``key``."""
     if key_at(batch, -1) <= key:
-        return batch.num_rows
-    return int(bisect_right(range(batch.num_rows), key, key=lambda row: key_at(batch, row)))
+        return int(batch.num_rows)
+    place: int = bisect_right(range(batch.num_rows), key, key=lambda row: key_at(batch, row))
+    return place
+
+
+def paired(pairs: Sequence[tuple[bytes, bytes | None]], schema: pa.Schema) -> pa.RecordBatch:
+    """Pairs of key and value as columns."""
+    keys, values = zip(*pairs, strict=True) if pairs else ((), ())
+    return pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=schema)
 
 
 def joined(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

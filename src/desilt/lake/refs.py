@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.domain.history import Commit
+from desilt.domain.times import microseconds, moment
 from desilt.errors import AlreadyExists, InvalidRef, NotFound
 from desilt.lake import commits
-from desilt.lake.commits import microseconds, moment
 from desilt.lake.database import Row, Transaction
 
 EXPRESSION = re.compile(r"(?P<base>.+?)(?P<steps>([~^]\d*)*)(?P<committed>@?)", re.DOTALL)

@@ -1,12 +1,12 @@
 """One repository of a lake: the Python face of everything `desilt lake` does."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Literal
 
+from desilt.clock import Clock
 from desilt.domain.address import repository_prefix
 from desilt.domain.entry import AddressType, Entry, encode_path
 from desilt.domain.history import Commit, merge_base, walk
@@ -52,7 +52,7 @@ class Repository:
         name: str,
         uid: str,
         default_branch: str,
-        clock: Callable[[], datetime],
+        clock: Clock,
         raggedness: int = RAGGEDNESS,
     ) -> None:
         self.name, self.uid, self.default_branch = name, uid, default_branch

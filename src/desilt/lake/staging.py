@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from desilt.lake.database import Row, Transaction
+from desilt.lake.records import paired
 
 BATCH = 20_000
 CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
@@ -69,8 +70,7 @@ def changes(tx: Transaction, tokens: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """All that is staged, as :data:`CHANGES`."""
     staged = scan(tx, tokens)
     while rows := list(itertools.islice(staged, BATCH)):
-        keys, values = zip(*rows, strict=True)
-        yield pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=CHANGES)
+        yield paired(rows, CHANGES)
 
 
 def gather(tx: Transaction, tokens: Sequence[str], into: str) -> None:

@@ -7,11 +7,12 @@ nothing else; the uncommitted collection takes those. No write removes bytes.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TypeVar
 
+from desilt.clock import Clock
 from desilt.domain.address import repository_prefix
-from desilt.domain.entry import AddressType, Entry, encode_path, nanoseconds
+from desilt.domain.entry import AddressType, Entry, encode_path
+from desilt.domain.times import nanoseconds
 from desilt.errors import BadRequest, BranchMoved, NotFound
 from desilt.lake import commits, refs, staging
 from desilt.lake.database import Database, Transaction
@@ -35,7 +36,7 @@ class Writer:
         repository: str,
         ranges: Ranges,
         partitions: Partitions,
-        clock: Callable[[], datetime],
+        clock: Clock,
     ) -> None:
         self._database, self._store, self._repository, self._ranges = database, store, repository, ranges
         self._partitions, self._clock = partitions, clock

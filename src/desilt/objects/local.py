@@ -16,18 +16,17 @@ from stat import S_ISREG
 
 import pyarrow as pa
 
+from desilt.clock import Clock
+from desilt.domain.times import microseconds, moment
 from desilt.errors import BadRequest, Conflict, DesiltError, NotFound, StorageFailed
 from desilt.objects.store import (
     CHUNK_BYTES,
-    Clock,
     ObjectInfo,
     batches,
     check_key,
     check_prefix,
     check_range,
     may_hold,
-    microseconds,
-    moment,
     within,
 )
 

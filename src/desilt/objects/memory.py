@@ -10,21 +10,21 @@ import os
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NoReturn
 
 import pyarrow as pa
 
+from desilt.clock import Clock, system_clock
+from desilt.domain.times import microseconds
 from desilt.errors import BadRequest, NotFound
 from desilt.objects.store import (
     CHUNK_BYTES,
-    Clock,
     ObjectInfo,
     batches,
     check_key,
     check_prefix,
     check_range,
-    microseconds,
 )
 
 
@@ -93,7 +93,3 @@ def named(name: str, *, clock: Clock | None = None) -> MemoryStore:
     if clock is not None:
         store.clock = clock
     return store
-
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)

@@ -12,11 +12,11 @@ The prefix is part of the root: nothing beside or above it is ever seen.
 import os
 from urllib.parse import unquote, urlsplit
 
+from desilt.clock import Clock
 from desilt.errors import InvalidUri
-from desilt.objects.cloud import CloudStore
 from desilt.objects.local import LocalStore
 from desilt.objects.memory import named
-from desilt.objects.store import Clock, ObjectStore, flaw
+from desilt.objects.store import ObjectStore, flaw
 
 FORMS = (
     "file:///directory, a plain path, memory://name, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix"
@@ -37,6 +37,8 @@ def open_store(uri: str, *, clock: Clock | None = None) -> ObjectStore:
     if scheme in ("s3", "gs", "az"):
         if clock is not None:
             raise InvalidUri(f"{uri!r} keeps its own time; a clock can be set only for a directory or memory")
+        from desilt.objects.cloud import CloudStore  # takes a moment to load, and most lakes are in a directory
+
         return CloudStore(scheme, *bucket_and_prefix(uri, rest))
     raise InvalidUri(f"{uri!r} is not a place for objects; write {FORMS}")
 

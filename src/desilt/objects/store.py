@@ -5,9 +5,9 @@ of segments divided by ``/``; it is stored as it is given, and listed in the
 order of its bytes. Nothing here removes an object.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Protocol
 
@@ -24,8 +24,6 @@ BATCH_ROWS = 4096
 CHUNK_BYTES = 4 << 20
 MAX_KEY_BYTES = 1024
 REFUSED = frozenset(map(chr, range(32))) | {"\x7f", "\\"}  # a store somewhere drops or changes each of these
-
-Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +120,3 @@ def batches(rows: Iterable[tuple[str, int, int]]) -> Iterator[pa.RecordBatch]:
     while some := list(islice(rows, BATCH_ROWS)):
         columns = [pa.array(values, field.type) for values, field in zip(zip(*some, strict=True), LISTING, strict=True)]
         yield pa.record_batch(columns, schema=LISTING)
-
-
-def moment(microseconds: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
-
-
-def microseconds(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.domain.entry import AddressType
+from desilt.domain.entry import AddressType, Entry
 from desilt.sstable.lanes import Field, Messages, tag_of, unpack_column
 from desilt.sstable.slices import cut, layout
 from desilt.sstable.table import Table
@@ -84,6 +84,26 @@ def entry_columns(records: pa.RecordBatch, name: str = "range") -> pa.RecordBatc
             cut(data, start, end),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=ENTRIES)
+
+
+def decode_entries(records: pa.RecordBatch, name: str = "range") -> list[Entry]:
+    """``records`` of a range one by one, for those who need them so: decoded together, then taken apart."""
+    columns = entry_columns(records, name)
+    kinds = list(AddressType)
+    return [
+        Entry(path, address, size, checksum, modified, dict(metadata), kinds[kind], content_type)
+        for path, address, size, checksum, modified, metadata, kind, content_type in zip(
+            columns["path"].to_pylist(),
+            columns["address"].to_pylist(),
+            columns["size"].to_pylist(),
+            columns["checksum"].to_pylist(),
+            columns["modified_at"].cast(pa.int64()).to_pylist(),
+            columns["metadata"].to_pylist(),
+            columns["address_type"].to_pylist(),
+            columns["content_type"].to_pylist(),
+            strict=True,
+        )
+    ]
 
 
 class _Found:

@@ -1,8 +1,8 @@
 """The commit graph as people see it."""
 
 from desilt.cli.graph import draw
-from desilt.domain.entry import EPOCH
 from desilt.domain.history import Commit
+from desilt.domain.times import EPOCH
 
 
 def drawn(*commits):

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desilt.domain.address import partition, partition_time, uid, uid_time
-from desilt.domain.entry import EPOCH, encode_path, nanoseconds
+from desilt.domain.entry import encode_path
+from desilt.domain.times import EPOCH, nanoseconds
 from desilt.errors import InvalidPath
 
 TIMES = st.datetimes(datetime(1998, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001

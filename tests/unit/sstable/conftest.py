@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from sstable_records import raw, two_levels
 
 from desilt.sstable.writer import write_table
+from sstable_records import raw, two_levels
 
 FIXTURES = Path(os.environ.get("DESILT_FIXTURES", Path(__file__).parents[4] / "shared" / "fixtures")) / "lakefs"
 

@@ -6,8 +6,6 @@ import cramjam
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sstable_records import pairs_of, raw, two_levels, unhurried
-from test_sstable_example import the_range
 
 from desilt.errors import CorruptTable
 from desilt.sstable import blocks
@@ -15,6 +13,7 @@ from desilt.sstable.decode import decode
 from desilt.sstable.table import Table
 from desilt.sstable.varint import Malformed, encode
 from desilt.sstable.writer import write_table
+from sstable_records import pairs_of, raw, the_range, two_levels, unhurried
 
 SMALL = the_range().data
 SMALL_PAIRS = pairs_of(Table.from_bytes(SMALL, "small").read())

@@ -2,33 +2,9 @@
 
 import hashlib
 
-from sstable_records import raw
-
-from desilt.domain.entry import Entry
 from desilt.sstable.table import Table
-from desilt.sstable.values import RangeData, encode_entry, entry_identity, read_metarange, write_metarange
-from desilt.sstable.writer import write_table
-
-NO = Entry(
-    path="a/b/c/no",
-    address="b0c968736d8f42a2b1c6284835f08226",
-    size=11,
-    checksum="664c688b4ea9c56730daacfc3d70aeed",
-    modified_ns=1628163584_471124555,
-)
-YES = Entry(
-    path="a/b/c/yes",
-    address="fdf87fcf9ec849f98514ddb7e041ad56",
-    size=4,
-    checksum="eb4585ad9fe0426781ed7c49252f8225",
-    modified_ns=1628163573_589644914,
-)
-RANGE_ID = "a83af763ba098c15369d9d6d723731eb9ce18b8dfac4f88c6f1287e772393d0e"
-DESCRIBED = RangeData(RANGE_ID, b"a/b/c/no", b"a/b/c/yes", estimated_size=1190, count=2)
-
-
-def the_range():
-    return write_table(raw([(entry.path.encode(), encode_entry(entry)) for entry in (NO, YES)]), kind="ranges")
+from desilt.sstable.values import RangeData, entry_identity, read_metarange, write_metarange
+from sstable_records import DESCRIBED, NO, RANGE_ID, YES, the_range
 
 
 def test_entries_have_the_identities_lakefs_gave_them():

@@ -1,9 +1,9 @@
 """What is read of a file, and what is not."""
 
 import pytest
-from sstable_records import pairs_of
 
 from desilt.sstable.table import Table
+from sstable_records import pairs_of
 
 
 class Store:

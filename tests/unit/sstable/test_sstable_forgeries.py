@@ -1,7 +1,6 @@
 """Tables whose every checksum is right and that are wrong all the same."""
 
 import pytest
-from sstable_records import pairs_of
 
 from desilt.errors import CorruptTable
 from desilt.sstable.blocks import Handle, build, seal
@@ -10,6 +9,7 @@ from desilt.sstable.index import read_index
 from desilt.sstable.source import in_memory
 from desilt.sstable.table import Table
 from desilt.sstable.varint import Malformed
+from sstable_records import pairs_of
 
 SET, DELETE, LATER = b"\1" + bytes(7), bytes(8), b"\1\1" + bytes(6)
 

@@ -1,15 +1,15 @@
 """Where ranges end: decided by the records, never by the batches they came in."""
 
-import naive_sstable as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sstable_records import pairs, pairs_of, raw, unhurried
 
+import naive_sstable as naive
 from desilt.sstable.blocks import build, seal
 from desilt.sstable.hashing import fnv64a
 from desilt.sstable.table import Table
 from desilt.sstable.writer import RangeWriter, write_table
+from sstable_records import pairs, pairs_of, raw, unhurried
 
 limits = st.sampled_from([1, 200, 3000, 4096, 9000, 2**30])
 raggedness = st.sampled_from([1, 3, 10, 2**62])

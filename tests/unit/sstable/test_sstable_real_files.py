@@ -1,9 +1,8 @@
 """Files that lakeFS and Pebble wrote: read whole, and written again."""
 
-import naive_sstable as naive
 import pytest
-from sstable_records import pairs_of, raw
 
+import naive_sstable as naive
 from desilt.errors import CorruptTable
 from desilt.sstable.columns import entry_columns, identities, scan_entries
 from desilt.sstable.table import Table
@@ -16,6 +15,7 @@ from desilt.sstable.values import (
     write_metarange,
 )
 from desilt.sstable.writer import RangeWriter, write_table
+from sstable_records import pairs_of, raw
 
 HAMLET = "h.no-compression.two_level_index.sst"
 COUNTS = {"range.sst": 2, "metarange.sst": 1, "56569996.sst": 13_868, "ok1.sst": 105, HAMLET: 1_710}

@@ -1,13 +1,13 @@
 """What is written is what is read: whole, by key, and by bounds."""
 
-import naive_sstable as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sstable_records import pairs, pairs_of, raw, unhurried
 
+import naive_sstable as naive
 from desilt.sstable.table import Table
 from desilt.sstable.writer import write_table
+from sstable_records import pairs, pairs_of, raw, unhurried
 
 
 def table_of(records, kind="ranges"):

@@ -5,7 +5,6 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sstable_records import entries, raw, unhurried
 
 from desilt.domain.entry import Entry
 from desilt.errors import CorruptTable
@@ -23,6 +22,7 @@ from desilt.sstable.values import (
 )
 from desilt.sstable.wire import bytes_field, message_field, number_field, pack
 from desilt.sstable.writer import write_table
+from sstable_records import entries, raw, unhurried
 
 EARLIEST, LATEST = -9223372035 * 10**9, 9223372035 * 10**9
 ENTRY = Entry("a/b", "data/x", 7, "abc", 1_700_000_000_000_000_001, {"k": "v", "j": ""}, content_type="text/csv")

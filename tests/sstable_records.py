@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from desilt.domain.entry import AddressType, Entry
 from desilt.sstable.table import RAW
+from desilt.sstable.values import RangeData, encode_entry
+from desilt.sstable.writer import write_table
 
 unhurried = settings(deadline=None)  # a busy machine is no finding
 
@@ -21,6 +23,29 @@ def raw(pairs):
 
 def pairs_of(*batches):
     return [pair for batch in batches for pair in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
+# one real range, known to the last byte
+NO = Entry(
+    path="a/b/c/no",
+    address="b0c968736d8f42a2b1c6284835f08226",
+    size=11,
+    checksum="664c688b4ea9c56730daacfc3d70aeed",
+    modified_ns=1628163584_471124555,
+)
+YES = Entry(
+    path="a/b/c/yes",
+    address="fdf87fcf9ec849f98514ddb7e041ad56",
+    size=4,
+    checksum="eb4585ad9fe0426781ed7c49252f8225",
+    modified_ns=1628163573_589644914,
+)
+RANGE_ID = "a83af763ba098c15369d9d6d723731eb9ce18b8dfac4f88c6f1287e772393d0e"
+DESCRIBED = RangeData(RANGE_ID, b"a/b/c/no", b"a/b/c/yes", estimated_size=1190, count=2)
+
+
+def the_range():
+    return write_table(raw([(entry.path.encode(), encode_entry(entry)) for entry in (NO, YES)]), kind="ranges")
 
 
 def two_levels():
