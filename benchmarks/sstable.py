@@ -6,13 +6,9 @@ Each number is the best of several runs on one thread of the same process; ratio
 
 import hashlib
 import io
-import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +22,7 @@ from desilt.sstable.columns import ENTRIES, entry_columns, scan_entries
 from desilt.sstable.table import RAW, Table
 from desilt.sstable.values import encode_entry
 from desilt.sstable.writer import RangeWriter, write_table
+from machine import keep
 
 COUNT = 200_000
 RUNS = 5
@@ -111,22 +108,14 @@ def main() -> None:
         print(f"{name:40}{COUNT / spent:>12,.0f}{ratio:>10}")
     print(f"{'get: one key of an open table':40}{1 / lookup:>12,.0f}")
     print(f"sizes: table {len(written.data):,} B, parquet {len(stored):,} B")
-    result = {
+    figures = {
         "entries": COUNT,
         "entries_per_second": {name: round(COUNT / spent) for name, spent in seconds.items()},
         "times_plain_python": {name: round(ratio, 2) for name, ratio in ratios.items()},
         "lookups_per_second": round(1 / lookup),
         "bytes": {"table": len(written.data), "parquet_zstd": len(stored)},
-        "machine": {
-            "platform": platform.platform(),
-            "python": platform.python_version(),
-            "cores": os.cpu_count(),
-            "versions": {name: version(name) for name in ("numpy", "pyarrow", "cramjam", "crc32c")},
-        },
     }
-    path = Path(__file__).parent / "results" / "sstable.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(result, indent=2) + "\n")
+    keep("sstable", figures)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import click
 from desilt import demo as story
 from desilt.cli.graph import draw
 from desilt.cli.history import refs_of
-from desilt.cli.output import emit, size
+from desilt.cli.output import show_table, size
 from desilt.errors import AlreadyExists
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import Repository
@@ -55,7 +55,7 @@ def show(repository: Repository, *, as_json: bool) -> None:
         click.echo(json.dumps({"stored": total, "garbage": unused, "branches": branches, "garbage_by_branch": left}))
         return
     heading("What each branch shows")
-    emit(branches, ["branch", "entries", "bytes", "staged"], as_json=False)
+    show_table(branches, ["branch", "entries", "bytes", "staged"])
     heading("How it came about")
     names: dict[str, list[str]] = {}
     for name, target in refs_of(repository):
@@ -65,7 +65,7 @@ def show(repository: Repository, *, as_json: bool) -> None:
     heading("What is garbage today")
     click.echo(f"  {len(stored)} objects are stored, {size(sum(stored.values()))}.")
     click.echo(f"  {len(garbage)} of them, {size(sum(garbage.values()))}, are in no commit and no staging area:")
-    emit(left, ["uploaded to", "objects", "bytes"], as_json=False)
+    show_table(left, ["uploaded to", "objects", "bytes"])
 
 
 def branch_row(repository: Repository, name: str, *, as_json: bool) -> dict[str, object]:

@@ -39,7 +39,7 @@ def _occupy(lanes: Lanes, commit: str, *, right_of: int) -> int:
 
 
 def _row(lanes: Lanes, own: int) -> str:
-    return " ".join("●" if lane == own else "│" if to else " " for lane, to in enumerate(lanes))
+    return " ".join("●" if lane == own else "│" if to else " " for lane, to in enumerate(lanes)).rstrip()
 
 
 def _bridge(lanes: Lanes, own: int, other: int, end: str) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 Row = Mapping[str, Any]
+NUMBERS = ("size", "entries", "objects", "bytes", "staged")
 
 
 def console() -> Console:
@@ -27,15 +29,20 @@ def emit(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool, empty: s
         for row in rows:
             click.echo("\t".join(shown(row[column]) for column in columns))
     else:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for column in columns:
-            table.add_column(column, justify="right" if column in ("size", "entries", "bytes") else "left")
-        for row in rows:
-            table.add_row(*(Text(shown(row[column])) for column in columns))
-        if table.row_count:
-            console().print(table)
-        elif empty:
-            click.echo(empty, err=True)
+        show_table(rows, columns, empty=empty)
+
+
+def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") -> None:
+    """A table for people, wherever it is printed."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column, justify="right" if column in NUMBERS else "left")
+    for row in rows:
+        table.add_row(*(Text(shown(row[column])) for column in columns))
+    if table.row_count:
+        console().print(Padding(table, (0, 0, 0, 2), expand=False))
+    elif empty:
+        click.echo(empty, err=True)
 
 
 def emit_one(row: Row, *, as_json: bool) -> None:
