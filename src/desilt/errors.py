@@ -7,11 +7,14 @@
     │   ├── InvalidRef      a ref expression that cannot be parsed
     │   └── InvalidUri      where a lake, a database or objects are said to be
     ├── NotFound            what was named is not there                   (exit 1)
+    ├── Gone                it was there, and a run removed it            (exit 1)
     ├── Conflict            the state forbids it: look, then decide       (exit 1)
     │   ├── AlreadyExists
     │   ├── Dirty           uncommitted changes are in the way
     │   ├── NothingToCommit
     │   ├── BranchMoved     somebody else was faster; try again
+    │   ├── BadTicket       altered, foreign, used or expired: ask for a new one
+    │   ├── WrongClock      this clock disagrees with the store's or with history
     │   └── MergeConflict   both sides changed the same paths
     ├── Unreadable          stored data is not what it must be            (exit 1)
     │   ├── CorruptTable    a range or metarange
@@ -22,6 +25,7 @@ A message is one line: the thing by name, the fact, and the way out.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 
 class DesiltError(Exception):
@@ -63,6 +67,15 @@ class NotFound(DesiltError):
         super().__init__(f"there is no {kind} {name!r}" + (f"; {way_out}" if way_out else ""))
 
 
+class Gone(DesiltError):
+    def __init__(self, path: str, run: str, rule: str, at: datetime) -> None:
+        self.path, self.run, self.rule, self.at = path, run, rule, at
+        super().__init__(
+            f"object {path!r} is gone: run {run} removed it by rule {rule!r} on {at:%Y-%m-%d %H:%M:%S} UTC; "
+            "upload it again, or see `desilt restore`"
+        )
+
+
 class Conflict(DesiltError):
     pass
 
@@ -89,6 +102,19 @@ class BranchMoved(Conflict):
     def __init__(self, branch: str, doing: str) -> None:
         self.branch = branch
         super().__init__(f"branch {branch!r} moved while {doing}; nothing was done, try again")
+
+
+class BadTicket(Conflict):
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"the ticket for {path!r} {reason}; ask for a new address and upload there")
+
+
+class WrongClock(Conflict):
+    def __init__(self, ours: datetime, theirs: datetime, whose: str) -> None:
+        self.ours, self.theirs = ours, theirs
+        there = f"{whose} {theirs:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(f"this clock says {ours:%Y-%m-%d %H:%M:%S} UTC, {there}; mend the one that is wrong")
 
 
 class MergeConflict(Conflict):

@@ -14,7 +14,8 @@ from desilt.cli.graph import draw
 from desilt.cli.output import done, emit, emit_one, shown
 from desilt.domain.history import Commit
 from desilt.lake.merge import STRATEGIES, Strategy
-from desilt.lake.repository import Change, Repository
+from desilt.lake.reading import Change
+from desilt.lake.repository import Repository
 
 message_option = click.option("-m", "--message", default="", help="What the commit is for.")
 metadata_option = click.option("--meta", multiple=True, callback=pairs, metavar="KEY=VALUE", help="May be repeated.")

@@ -7,6 +7,7 @@ newest one lists first.
 
 import base64
 from datetime import datetime, timedelta
+from urllib.parse import unquote
 
 from desilt.domain.times import EPOCH
 
@@ -48,3 +49,27 @@ def repository_prefix(repository: str) -> str:
 def branch_prefix(branch: str) -> str:
     """Below the repository's prefix; addresses in entries are relative to that."""
     return f"branches/{branch}/"
+
+
+def is_inside(uri: str, root: str) -> bool:
+    """Whether ``uri`` may name something below ``root``, however either is spelled.
+
+    Schemes of one store, percent signs, dots and doubled slashes are read in every
+    way that some program reads them; one way that leads inside is enough.
+    """
+    place = _plain(root)
+    return any(_plain(form) == place or _plain(form).startswith(f"{place}/") for form in (uri, unquote(uri)))
+
+
+def _plain(uri: str) -> str:
+    scheme, _, rest = uri.partition("?")[0].partition("://")
+    kind = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "wasb": "az", "wasbs": "az"}
+    host, _, path = unquote(rest).partition("/")
+    segments: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            segments = segments[:-1]
+        elif segment not in ("", "."):
+            segments.append(segment)
+    container = host.partition("@")[0]  # abfs://container@account/…
+    return "/".join([f"{kind.get(scheme.lower(), scheme.lower())}://{container}", *segments])

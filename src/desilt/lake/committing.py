@@ -6,17 +6,16 @@ branch only if it is still where it was.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
-from desilt.clock import Clock
 from desilt.domain.history import Commit, merge_base, new_commit
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
-from desilt.lake import commits, refs, staging
+from desilt.lake import commits, refs, repositories, staging, timekeeping
 from desilt.lake.apply import apply
-from desilt.lake.database import Database, Transaction
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
 from desilt.lake.merge import Strategy, merge
 from desilt.lake.partitions import new_uid
-from desilt.lake.ranges import EMPTY, Ranges
+from desilt.lake.ranges import EMPTY
 from desilt.lake.refs import Branch
 
 TRIES = 10
@@ -34,18 +33,18 @@ class Signature:
 class Committer:
     """Moves the branches of one repository."""
 
-    def __init__(self, database: Database, repository: str, ranges: Ranges, clock: Clock) -> None:
-        self._database, self._repository, self._ranges, self._clock = database, repository, ranges, clock
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     def commit(self, branch: str, signature: Signature, *, allow_empty: bool) -> Commit:
         """What is staged on ``branch``, sealed and made a commit."""
         sealed = self._seal(branch, allow_empty=allow_empty)
         for _ in range(TRIES):
-            with self._database.read() as tx:
+            with self._core.database.read() as tx:
                 seen, parent = self._look(tx, branch)
                 if sealed and not set(sealed) & set(seen.sealed):
                     raise Conflict(f"what was staged on {branch!r} was committed or reset by somebody else meanwhile")
-                metarange = apply(self._ranges, parent.metarange, staging.changes(tx, seen.sealed))
+                metarange = apply(self._core.ranges, parent.metarange, staging.changes(tx, seen.sealed))
             if metarange == parent.metarange and not allow_empty:
                 self._forget(branch, seen)
                 raise NothingToCommit(branch)
@@ -59,13 +58,13 @@ class Committer:
     ) -> Commit | None:
         """``source`` merged into ``branch``; None where the branch has all of it already."""
         for _ in range(TRIES):
-            with self._database.read() as tx:
+            with self._core.database.read() as tx:
                 seen, head = self._clean(tx, branch)
-                base = merge_base(commits.fetching(tx, self._repository), source.id, head.id)
+                base = merge_base(commits.fetching(tx, self._core.uid), source.id, head.id)
             if base is not None and base.id == source.id:
                 return None
             metarange = merge(
-                self._ranges,
+                self._core.ranges,
                 base=base.metarange if base else EMPTY,
                 source=source.metarange,
                 destination=head.metarange,
@@ -86,11 +85,11 @@ class Committer:
         if not 1 <= (parent or 1) <= len(reverted.parents):
             raise BadRequest(f"{reverted.id[:12]} has {len(reverted.parents)} parents; --parent must be one of them")
         for _ in range(TRIES):
-            with self._database.read() as tx:
+            with self._core.database.read() as tx:
                 seen, head = self._clean(tx, branch)
-                before = commits.fetching(tx, self._repository)(reverted.parents[(parent or 1) - 1])
+                before = commits.fetching(tx, self._core.uid)(reverted.parents[(parent or 1) - 1])
             metarange = merge(
-                self._ranges,
+                self._core.ranges,
                 base=reverted.metarange,
                 source=before.metarange,
                 destination=head.metarange,
@@ -106,18 +105,18 @@ class Committer:
 
     def _seal(self, branch: str, *, allow_empty: bool) -> tuple[str, ...]:
         """The staging areas to be committed, closed to writers."""
-        with self._database.write() as tx:
-            seen = refs.branch(tx, self._repository, branch, lock=tx.for_update)
+        with self._core.database.write() as tx:
+            seen = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
             if not staging.is_empty(tx, (seen.token,)):
-                refs.seal(tx, seen, token=new_uid(self._clock()))
+                refs.seal(tx, seen, token=new_uid(self._core.clock()))
                 return seen.tokens
             if not allow_empty and staging.is_empty(tx, seen.sealed):
                 raise NothingToCommit(branch)
             return seen.sealed
 
     def _look(self, tx: Transaction, branch: str) -> tuple[Branch, Commit]:
-        seen = refs.branch(tx, self._repository, branch)
-        return seen, commits.fetching(tx, self._repository)(seen.head)
+        seen = refs.branch(tx, self._core.uid, branch)
+        return seen, commits.fetching(tx, self._core.uid)(seen.head)
 
     def _clean(self, tx: Transaction, branch: str) -> tuple[Branch, Commit]:
         seen, head = self._look(tx, branch)
@@ -136,27 +135,29 @@ class Committer:
         taking: tuple[str, ...] = (),
     ) -> Commit | None:
         """Compare and set: the new commit, if ``branch`` is still as it was ``seen``; else None, and nothing done."""
-        with self._database.write() as tx:
-            now = refs.branch(tx, self._repository, branch, lock=tx.for_update)
+        timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store, self._core.prefix))
+        with self._core.database.write() as tx:
+            now = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
             if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:
                 return None
             made = new_commit(
                 parents=parents,
                 metarange=metarange,
-                created_at=later_than(parents, self._clock()),
+                created_at=timekeeping.later_than(parents, self._core.clock()),
                 committer=signature.committer,
                 message=signature.message,
                 metadata=signature.metadata,
             )
-            commits.insert(tx, self._repository, made)
+            repositories.moved(tx, self._core.uid)
+            commits.insert(tx, self._core.uid, made)
             refs.move(tx, now, head=made.id)
             self._take(tx, now, taking)
             return made
 
     def _forget(self, branch: str, seen: Branch) -> None:
         """Drop sealed areas that change nothing."""
-        with self._database.write() as tx:
-            now = refs.branch(tx, self._repository, branch, lock=tx.for_update)
+        with self._core.database.write() as tx:
+            now = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
             if (now.head, now.sealed) == (seen.head, seen.sealed):
                 self._take(tx, now, seen.sealed)
 
@@ -164,8 +165,3 @@ class Committer:
         for token in tokens:
             refs.unseal(tx, branch.uid, token)
             staging.drop(tx, token)
-
-
-def later_than(parents: list[Commit], now: datetime) -> datetime:
-    """``now``, moved on where a parent is not earlier."""
-    return max([now, *(parent.created_at + timedelta(microseconds=1) for parent in parents)])

@@ -3,7 +3,7 @@
 Statements are written once, with ``?`` for parameters. A :meth:`Database.read`
 sees one consistent snapshot. A :meth:`Database.write` commits whole or not at
 all; what it depends on it must lock first (:attr:`Transaction.for_update`,
-:attr:`Transaction.for_share`): SQLite lets one writer in at a time and ignores
+:attr:`Transaction.for_share` and its weaker sister): SQLite lets one writer in at a time and ignores
 the words, PostgreSQL needs them.
 """
 
@@ -24,6 +24,7 @@ class Transaction(Protocol):
 
     for_update: str  # ends a SELECT: nobody else may change or share-lock these rows until I am done
     for_share: str  # ends a SELECT: nobody may change these rows until I am done
+    for_key_share: str  # the same, but only against ``for_update``
 
     def execute(self, sql: str, *values: object) -> int:
         """Run one statement; how many rows it changed."""

@@ -5,21 +5,26 @@ objects there and says by ``db`` (or DESILT_DB) where its database is.
 """
 
 import os
+import secrets
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from desilt.clock import Clock, system_clock
+from desilt.clock import Clock, ManualClock, system_clock
+from desilt.domain import ticket
+from desilt.domain.address import repository_prefix
 from desilt.domain.history import new_commit
 from desilt.domain.names import check_branch, check_repository
-from desilt.domain.times import microseconds
-from desilt.errors import AlreadyExists, InvalidUri, NotFound, StorageFailed
-from desilt.lake import commits, refs, schema
+from desilt.errors import InvalidUri, NotFound, StorageFailed
+from desilt.lake import commits, refs, repositories, schema, timekeeping
+from desilt.lake.core import Core
 from desilt.lake.database import Database, open_database
 from desilt.lake.partitions import new_uid
-from desilt.lake.ranges import EMPTY, RAGGEDNESS
+from desilt.lake.ranges import EMPTY, RAGGEDNESS, Ranges
 from desilt.lake.refs import Branch
+from desilt.lake.repositories import RepositoryRow
 from desilt.lake.repository import Repository
-from desilt.objects.opening import open_store
+from desilt.objects.opening import dated, open_store
 from desilt.objects.store import ObjectStore
 
 DATABASE_FILE = "desilt.db"
@@ -98,28 +103,36 @@ class Lake:
 
     def repositories(self) -> list[str]:
         with self.database.read() as tx:
-            return [str(row[0]) for row in tx.rows("SELECT name FROM repositories ORDER BY name")]
+            return repositories.names(tx)
 
-    def create_repository(self, name: str, *, default_branch: str = "main") -> Repository:
-        """An empty repository: one branch, at a first commit that holds nothing."""
+    def create_repository(
+        self,
+        name: str,
+        *,
+        default_branch: str = "main",
+        ticket_life: timedelta = ticket.LIFE,
+        clock_at: datetime | None = None,
+    ) -> Repository:
+        """An empty repository: one branch, at a first commit that holds nothing.
+
+        With ``clock_at`` it has a manual clock, which stands there until it is moved.
+        """
         check_repository(name)
         check_branch(default_branch)
-        now = self.clock()
-        uid = new_uid(now)
+        now = clock_at or self.clock()
+        row = RepositoryRow(
+            name, new_uid(now), default_branch, now, secrets.token_hex(32), ticket_life, manual_now=clock_at
+        )
+        core = self._core(row)
+        timekeeping.check(now, timekeeping.store_time(core.store, core.prefix))
         first = new_commit(
             parents=(), metarange=EMPTY, created_at=now, committer="", message="Repository created", metadata={}
         )
         with self.database.write() as tx:
-            made = tx.execute(
-                "INSERT INTO repositories (name, uid, default_branch, created_at) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING",
-                *(name, uid, default_branch, microseconds(now)),
-            )
-            if not made:
-                raise AlreadyExists("repository", name)
-            commits.insert(tx, uid, first)
-            refs.create_branch(tx, uid, Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now))
-        return self.repository(name)
+            repositories.insert(tx, row)
+            commits.insert(tx, row.uid, first)
+            refs.create_branch(tx, row.uid, Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now))
+        return Repository(core)
 
     def repository(self, name: str | None = None) -> Repository:
         """The repository ``name``; without a name, the only one there is."""
@@ -130,15 +143,22 @@ class Lake:
                 raise InvalidUri(f"say which repository, as in DIRECTORY#REPO; there are: {known}")
             name = names[0]
         with self.database.read() as tx:
-            row = tx.one("SELECT uid, default_branch FROM repositories WHERE name = ?", name)
-        if row is None:
-            raise NotFound("repository", name, "see `desilt lake repositories`")
-        return Repository(
+            row = repositories.find(tx, name)
+        return Repository(self._core(row))
+
+    def _core(self, row: RepositoryRow) -> Core:
+        clock, store = self.clock, self.store
+        if row.manual_now is not None:
+            clock = ManualClock(row.manual_now)
+            store = dated(store, clock)
+        return Core(
             self.database,
-            self.store,
-            name=name,
-            uid=row[0],
-            default_branch=row[1],
-            clock=self.clock,
-            raggedness=self._raggedness,
+            store,
+            Ranges(store, repository_prefix(row.uid), raggedness=self._raggedness),
+            clock,
+            row.name,
+            row.uid,
+            row.default_branch,
+            row.secret,
+            row.ticket_life,
         )

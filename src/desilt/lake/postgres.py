@@ -53,6 +53,7 @@ class PostgreSQL:
 class PostgreSQLTransaction:
     for_update = " FOR UPDATE"
     for_share = " FOR SHARE"
+    for_key_share = " FOR KEY SHARE"
 
     def __init__(self, connection: "psycopg.Connection[Row]") -> None:
         self._connection = connection

@@ -30,9 +30,9 @@ READ_WHOLE_ABOVE = 0.01  # share of a range's keys past which reading it whole b
 class Ranges:
     """The ranges and metaranges below one repository's prefix; both immutable, so both cached."""
 
-    def __init__(self, store: ObjectStore, prefix: str, *, raggedness: int = RAGGEDNESS) -> None:
+    def __init__(self, store: ObjectStore, prefix: str, *, raggedness: int = RAGGEDNESS, folder: str = FOLDER) -> None:
         self._store = store
-        self._folder = prefix + FOLDER
+        self._folder = prefix + folder
         self._raggedness = raggedness
         self.metarange = lru_cache(METARANGES_KEPT)(self._metarange)
         self.table = lru_cache(TABLES_KEPT)(self._table)

@@ -110,6 +110,14 @@ def tags(tx: Transaction, repository: str) -> Iterator[Tag]:
     return (Tag(name, target, moment(at)) for name, target, at in rows)
 
 
+def has_branch(tx: Transaction, repository: str, name: str) -> bool:
+    return tx.one(f"{SELECT_BRANCH} AND name = ?", repository, name) is not None
+
+
+def has_tag(tx: Transaction, repository: str, name: str) -> bool:
+    return tx.one("SELECT 1 FROM tags WHERE repository = ? AND name = ?", repository, name) is not None
+
+
 def create_tag(tx: Transaction, repository: str, new: Tag) -> None:
     made = tx.execute(
         "INSERT INTO tags (repository, name, target, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",

@@ -1,66 +1,39 @@
 """One repository of a lake: the Python face of everything `desilt lake` does."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
-from typing import Literal
+from datetime import datetime
 
-from desilt.clock import Clock
-from desilt.domain.address import repository_prefix
-from desilt.domain.entry import AddressType, Entry, encode_path
-from desilt.domain.history import Commit, merge_base, walk
-from desilt.domain.names import check_branch, check_tag, check_text
-from desilt.errors import AlreadyExists, BadRequest, Dirty, NotFound
-from desilt.lake import commits, refs, staging
+from desilt.clock import ManualClock
+from desilt.domain.entry import Entry
+from desilt.domain.history import Commit
+from desilt.domain.names import check_text
+from desilt.errors import BadRequest
+from desilt.lake import branching, linking, manifest, reading, refs, repositories, tombstones
 from desilt.lake.committing import Committer, Signature
-from desilt.lake.database import Database, Transaction
-from desilt.lake.diff import diff
-from desilt.lake.listing import PAGE, CommonPrefix, View, listing, lookup
+from desilt.lake.core import Core
+from desilt.lake.listing import PAGE, CommonPrefix
+from desilt.lake.manifest import StagingManifest
 from desilt.lake.merge import Strategy
-from desilt.lake.partitions import Partitions, new_uid
-from desilt.lake.ranges import EMPTY, RAGGEDNESS, Ranges
+from desilt.lake.partitions import Partitions
+from desilt.lake.reading import Change
 from desilt.lake.refs import Branch, Tag, Target
+from desilt.lake.tombstones import Tombstone
+from desilt.lake.uploading import About
 from desilt.lake.writing import Writer
-from desilt.objects.store import ObjectStore
-from desilt.sstable.values import decode_entry
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A path that differs between two states."""
-
-    path: str
-    before: Entry | None
-    after: Entry | None
-
-    @property
-    def kind(self) -> Literal["added", "removed", "changed"]:
-        if self.before is None:
-            return "added"
-        return "removed" if self.after is None else "changed"
+Metadata = Mapping[str, str] | None
 
 
 class Repository:
     """Branches, tags, commits and objects under one name."""
 
-    def __init__(
-        self,
-        database: Database,
-        store: ObjectStore,
-        *,
-        name: str,
-        uid: str,
-        default_branch: str,
-        clock: Clock,
-        raggedness: int = RAGGEDNESS,
-    ) -> None:
-        self.name, self.uid, self.default_branch = name, uid, default_branch
-        self.prefix = repository_prefix(uid)
-        self.database, self.store, self.clock = database, store, clock
-        self.ranges = Ranges(store, self.prefix, raggedness=raggedness)
-        self._committer = Committer(database, uid, self.ranges, clock)
-        self._writer = Writer(database, store, uid, self.ranges, Partitions(database, clock), clock)
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.name, self.uid, self.default_branch, self.prefix = core.name, core.uid, core.default_branch, core.prefix
+        self.database, self.store, self.ranges, self.clock = core.database, core.store, core.ranges, core.clock
+        self._partitions = Partitions(core.database, core.clock)
+        self._committer = Committer(core)
+        self._writer = Writer(core, self._partitions)
 
     # ---- refs
 
@@ -70,27 +43,11 @@ class Repository:
 
     def create_branch(self, name: str, source: str) -> Branch:
         """A branch at the commit ``source`` points to; what is staged there stays there."""
-        check_branch(name)
-        with self.database.write() as tx:
-            target = refs.resolve(tx, self.uid, source)
-            if any(tag.name == name for tag in refs.tags(tx, self.uid)):
-                raise AlreadyExists("tag", name)
-            now = self.clock()
-            made = Branch(name, new_uid(now), target.commit.id, new_uid(now), (), now)
-            refs.create_branch(tx, self.uid, made)
-            return made
+        return branching.create_branch(self.core, name, source)
 
     def delete_branch(self, name: str, *, force: bool = False) -> None:
         """The branch goes; its commits and objects stay until a job takes them."""
-        if name == self.default_branch:
-            raise BadRequest(f"{name!r} is the default branch of {self.name!r} and cannot be deleted")
-        with self.database.write() as tx:
-            old = refs.branch(tx, self.uid, name, lock=tx.for_update)
-            if not force and not staging.is_empty(tx, old.tokens):
-                raise Dirty(name)
-            for token in old.tokens:
-                staging.drop(tx, token)
-            refs.delete_branch(tx, old)
+        branching.delete_branch(self.core, name, force=force)
 
     def tags(self) -> list[Tag]:
         with self.database.read() as tx:
@@ -98,39 +55,30 @@ class Repository:
 
     def create_tag(self, name: str, source: str) -> Tag:
         """A name for a commit, for good."""
-        check_tag(name)
-        with self.database.write() as tx:
-            if any(branch.name == name for branch in refs.branches(tx, self.uid)):
-                raise AlreadyExists("branch", name)
-            made = Tag(name, refs.resolve(tx, self.uid, source).commit.id, self.clock())
-            refs.create_tag(tx, self.uid, made)
-            return made
+        return branching.create_tag(self.core, name, source)
 
     def delete_tag(self, name: str) -> None:
-        with self.database.write() as tx:
-            refs.delete_tag(tx, self.uid, name)
+        branching.delete_tag(self.core, name)
 
     def resolve(self, ref: str) -> Target:
         with self.database.read() as tx:
             return refs.resolve(tx, self.uid, ref)
 
+    def generation(self) -> int:
+        """How often refs have moved: equal numbers, equal refs."""
+        with self.database.read() as tx:
+            return repositories.generation(tx, self.uid)
+
     # ---- history
 
     def log(self, *tips: str) -> Iterator[Commit]:
         """Commits that ``tips`` (refs) descend from, children before parents."""
-        with self.database.read() as tx:
-            ids = [refs.resolve(tx, self.uid, tip).commit.id for tip in tips]
-            yield from walk(commits.fetching(tx, self.uid), *ids)
+        return reading.log(self.core, *tips)
 
     def commit(
-        self,
-        branch: str,
-        message: str,
-        *,
-        committer: str = "",
-        metadata: Mapping[str, str] | None = None,
-        allow_empty: bool = False,
+        self, branch: str, message: str, *, committer: str = "", metadata: Metadata = None, allow_empty: bool = False
     ) -> Commit:
+        """What is staged on ``branch``, made a commit."""
         return self._committer.commit(branch, signature(message, committer, metadata), allow_empty=allow_empty)
 
     def merge(
@@ -140,7 +88,7 @@ class Repository:
         *,
         message: str = "",
         committer: str = "",
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata = None,
         strategy: Strategy | None = None,
     ) -> Commit | None:
         """``source`` (any ref) merged into branch ``destination``; None where there is nothing to bring."""
@@ -158,52 +106,27 @@ class Repository:
 
     def diff(self, left: str, right: str, *, since_base: bool = False) -> Iterator[Change]:
         """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
-        with self.database.read() as tx:
-            ours, theirs = (refs.resolve(tx, self.uid, ref).commit for ref in (left, right))
-            base: Commit | None = ours
-            if since_base:
-                base = merge_base(commits.fetching(tx, self.uid), ours.id, theirs.id)
-        for batch in diff(self.ranges, base.metarange if base else EMPTY, theirs.metarange):
-            for key, before, after in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield change(key, before, after)
+        return reading.differences(self.core, left, right, since_base=since_base)
 
     def uncommitted(self, branch: str, *, prefix: str = "") -> Iterator[Change]:
         """What a commit of ``branch`` would change."""
-        with self.database.read() as tx:
-            seen = refs.branch(tx, self.uid, branch)
-            metarange = commits.fetching(tx, self.uid)(seen.head).metarange
-            staged = staging.scan(tx, seen.tokens, prefix=prefix.encode())
-            while page := list(islice(staged, PAGE)):
-                committed = self.ranges.get_many(metarange, [key for key, _ in page])
-                for (key, value), before in zip(page, committed, strict=True):
-                    if value != before:
-                        yield change(key, before, value)
+        return reading.uncommitted(self.core, branch, prefix=prefix)
 
     # ---- objects
 
     def stat(self, ref: str, path: str) -> Entry:
-        key = encode_path(path)
-        with self._view(ref) as (tx, view):
-            value = lookup(tx, self.ranges, view, key)
-        if value is None:
-            raise NotFound("object", path, f"see `desilt lake ls` on {ref!r}")
-        return decode_entry(key, value)
+        """What ``path`` is at ``ref``."""
+        return reading.stat(self.core, ref, path)
 
     def get(self, ref: str, path: str, *, start: int = 0, length: int | None = None) -> Iterator[bytes]:
         """The bytes of an object, or ``length`` of them from ``start``, as they come."""
-        entry = self.stat(ref, path)
-        if entry.address_type is not AddressType.RELATIVE:
-            raise BadRequest(f"{path!r} points outside the lake, to {entry.address}; read it there")
-        return self.store.stream(self.prefix + entry.address, start=start, length=length)
+        return reading.get(self.core, ref, path, start=start, length=length)
 
     def list(
         self, ref: str, prefix: str = "", *, delimiter: str = "", after: str = ""
     ) -> Iterator[Entry | CommonPrefix]:
-        """Entries below ``prefix`` in path order; with a delimiter, deeper ones folded."""
-        with self._view(ref) as (tx, view):
-            yield from listing(
-                tx, self.ranges, view, prefix=prefix.encode(), delimiter=delimiter.encode(), after=after.encode()
-            )
+        """Entries below ``prefix`` in path order, gone ones too; with a delimiter, deeper ones folded."""
+        return reading.entries(self.core, ref, prefix, delimiter=delimiter, after=after)
 
     def put(
         self,
@@ -212,14 +135,11 @@ class Repository:
         body: bytes | Iterable[bytes],
         *,
         content_type: str = "",
-        metadata: Mapping[str, str] | None = None,
+        metadata: Metadata = None,
     ) -> Entry:
         """Upload ``body`` and stage it at ``path``."""
         chunks = [body] if isinstance(body, bytes) else body
-        checked = check_metadata(metadata)
-        return self._writer.put(
-            branch, path, chunks, content_type=check_text("a content type", content_type), metadata=checked
-        )
+        return self._writer.put(branch, path, chunks, about(content_type, metadata))
 
     def copy(self, source_ref: str, source: str, branch: str, destination: str) -> Entry:
         """Inside a branch, a second entry on the same object; from elsewhere, a copy of the bytes."""
@@ -245,21 +165,75 @@ class Repository:
         """Forget staged changes: all, at ``path``, or below ``prefix``; how many."""
         return self._writer.reset(branch, path=path, prefix=prefix)
 
-    @contextmanager
-    def _view(self, ref: str) -> Iterator[tuple[Transaction, View]]:
+    # ---- objects that others upload
+
+    def physical_address(self, branch: str, path: str) -> linking.PhysicalAddress:
+        """An address for a direct upload, and the token that links it."""
+        return linking.physical_address(self.core, self._partitions, branch, path)
+
+    def link(
+        self,
+        branch: str,
+        path: str,
+        token: str,
+        *,
+        checksum: str | None = None,
+        content_type: str = "",
+        metadata: Metadata = None,
+    ) -> Entry:
+        """Stage what was uploaded to the address of ``token``; without a checksum, the object is read for it."""
+        return linking.link(self.core, branch, path, token, about(content_type, metadata), checksum=checksum)
+
+    def stage(
+        self,
+        branch: str,
+        path: str,
+        uri: str,
+        *,
+        size: int,
+        checksum: str,
+        content_type: str = "",
+        metadata: Metadata = None,
+    ) -> Entry:
+        """Stage an object that lies outside of the lake."""
+        said = about(content_type, metadata)
+        return linking.stage_elsewhere(
+            self.core, branch, path, uri, said, size=size, checksum=check_text("a checksum", checksum)
+        )
+
+    # ---- what collectors rely on
+
+    def prepare_uncommitted(self, branch: str | None = None) -> StagingManifest:
+        """Write down what is staged on ``branch``, or everywhere: one snapshot, as ranges and a metarange."""
+        return manifest.prepare(self.core, branch)
+
+    def tombstones(self, addresses: Iterable[str]) -> dict[str, Tombstone]:
+        """Which of ``addresses`` a run has condemned."""
         with self.database.read() as tx:
-            target = refs.resolve(tx, self.uid, ref)
-            yield tx, View(target.commit.metarange, target.branch.tokens if target.branch else ())
+            return tombstones.found_in(tx, self.uid, list(addresses))
+
+    def count_gone(self, ref: str) -> int:
+        """How many committed entries of ``ref`` point to objects that a run removed."""
+        return reading.count_gone(self.core, ref)
+
+    def set_clock(self, now: datetime) -> None:
+        """Move the clock of a repository that was made with a manual one; never back."""
+        if not isinstance(self.clock, ManualClock):
+            raise BadRequest(f"{self.name!r} goes by the system's clock, which is not ours to set")
+        if now < self.clock.now:
+            raise BadRequest(f"the clock of {self.name!r} stands at {self.clock.now}; it does not go back to {now}")
+        with self.database.write() as tx:
+            repositories.set_clock(tx, self.uid, now)
+        self.clock.now = now
 
 
-def change(key: bytes, before: bytes | None, after: bytes | None) -> Change:
-    sides = (None if value is None else decode_entry(key, value) for value in (before, after))
-    return Change(key.decode(), *sides)
-
-
-def signature(message: str, committer: str, metadata: Mapping[str, str] | None) -> Signature:
+def signature(message: str, committer: str, metadata: Metadata) -> Signature:
     return Signature(check_text("a message", message), check_text("a committer", committer), check_metadata(metadata))
 
 
-def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
+def about(content_type: str, metadata: Metadata) -> About:
+    return About(check_text("a content type", content_type), check_metadata(metadata))
+
+
+def check_metadata(metadata: Metadata) -> dict[str, str]:
     return {check_text("metadata", key): check_text("metadata", value) for key, value in (metadata or {}).items()}

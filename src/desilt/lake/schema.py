@@ -15,7 +15,11 @@ TABLES = [
         name TEXT PRIMARY KEY,
         uid TEXT NOT NULL UNIQUE,
         default_branch TEXT NOT NULL,
-        created_at {int} NOT NULL
+        created_at {int} NOT NULL,
+        generation {int} NOT NULL,  -- counts every move of a ref
+        secret TEXT NOT NULL,       -- signs tickets
+        ticket_life {int} NOT NULL, -- microseconds
+        manual_now {int}            -- where the clock stands; NULL: it is the system's
     )""",
     """CREATE TABLE commits (
         repository TEXT NOT NULL,
@@ -57,6 +61,22 @@ TABLES = [
         value {blob},             -- as in a range; NULL: the path is removed
         PRIMARY KEY (token, path)
     ) {clustered}""",
+    """CREATE TABLE tickets (       -- uploads under way that may outlive what their name allows
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        path {blob} NOT NULL,
+        expires_at {int} NOT NULL,
+        PRIMARY KEY (repository, address)
+    )""",
+    """CREATE TABLE tombstones (    -- addresses that a run has removed, or is removing
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        run TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        condemned_at {int} NOT NULL,
+        PRIMARY KEY (repository, address)
+    )""",
     """CREATE TABLE partitions (
         branch TEXT NOT NULL,
         name TEXT NOT NULL,

@@ -56,7 +56,7 @@ class SQLite:
 
 
 class SQLiteTransaction:
-    for_update = for_share = ""
+    for_update = for_share = for_key_share = ""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

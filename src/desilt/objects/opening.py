@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from desilt.clock import Clock
 from desilt.errors import InvalidUri
 from desilt.objects.local import LocalStore
-from desilt.objects.memory import named
+from desilt.objects.memory import MemoryStore, named
 from desilt.objects.store import ObjectStore, flaw
 
 FORMS = (
@@ -41,6 +41,16 @@ def open_store(uri: str, *, clock: Clock | None = None) -> ObjectStore:
 
         return CloudStore(scheme, *bucket_and_prefix(uri, rest))
     raise InvalidUri(f"{uri!r} is not a place for objects; write {FORMS}")
+
+
+def dated(store: ObjectStore, clock: Clock) -> ObjectStore:
+    """``store`` with its objects dated by ``clock``; only a directory or memory can do that."""
+    if isinstance(store, LocalStore):
+        return LocalStore(store.root, clock=clock, fsync=store.fsync)
+    if isinstance(store, MemoryStore):
+        store.clock = clock
+        return store
+    raise InvalidUri(f"{store.uri} keeps its own time; a manual clock needs a directory or memory")
 
 
 def path(uri: str, found: str) -> str:

@@ -1,5 +1,6 @@
 """Commits, branches, tags, merges and what refs mean."""
 
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,7 @@ from desilt.errors import (
     MergeConflict,
     NotFound,
     NothingToCommit,
+    WrongClock,
 )
 from words import changes, committed, contents, write
 
@@ -41,9 +43,18 @@ def test_log_tells_children_before_parents_and_later_times_first(repo):
 
 def test_a_commit_is_later_than_its_parent_even_when_the_clock_stands_still(repo, clock):
     first = committed(repo, "main", a="1")
-    clock.now = first.created_at.replace(year=2025)
+    clock.now = first.created_at - timedelta(minutes=5)
     second = committed(repo, "main", a="2")
     assert second.created_at > first.created_at
+
+
+def test_a_clock_far_behind_the_last_commit_is_refused_with_both_times(repo, clock):
+    committed(repo, "main", a="1")
+    clock.now = clock.now.replace(year=2025)
+    write(repo, "main", a="2")
+    with pytest.raises(WrongClock, match=r"2025-01-01.*2026-01-01"):
+        repo.commit("main", "from the past")
+    assert contents(repo, "main") == {"a": "2"}
 
 
 def test_refs_are_branches_tags_commits_and_ways_up(repo):

@@ -48,7 +48,7 @@ def test_a_path_that_no_entry_may_have_is_refused_and_changes_nothing(repo, path
     with pytest.raises(InvalidPath):
         repo.put("main", path, b"x")
     assert contents(repo, "main") == {}
-    assert not list(repo.store.list())
+    assert not list(repo.store.list(f"{repo.prefix}branches/"))
 
 
 def test_the_last_write_to_a_path_counts(repo):

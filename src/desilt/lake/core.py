@@ -1,0 +1,35 @@
+"""What every part of a repository works with."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from desilt.clock import Clock
+from desilt.domain.address import repository_prefix
+from desilt.lake.database import Database
+from desilt.lake.ranges import Ranges
+from desilt.objects.store import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """One repository's rows, objects and clock."""
+
+    database: Database
+    store: ObjectStore
+    ranges: Ranges
+    clock: Clock
+    name: str
+    uid: str
+    default_branch: str
+    secret: str
+    ticket_life: timedelta
+
+    @property
+    def prefix(self) -> str:
+        """Of every object of the repository; an entry's address follows it."""
+        return repository_prefix(self.uid)
+
+    @property
+    def uri(self) -> str:
+        """Where that prefix is, for somebody outside."""
+        return f"{self.store.uri.partition('?')[0].rstrip('/')}/{self.prefix}"

@@ -1,0 +1,64 @@
+"""The staging manifest: every staged entry of a branch, or of all, written down as a range would be.
+
+One snapshot of the raw rows, areas that are sealed included, and entries that a
+newer one hides: whatever is staged anywhere is held. (Not a difference to the
+commit: bytes uploaded again under the same path would not show in one.)
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from desilt.lake import refs, repositories, staging
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+from desilt.lake.ranges import Ranges
+from desilt.lake.records import paired
+from desilt.sstable.table import RAW
+from desilt.sstable.values import RangeData
+
+FOLDER = "_desilt/staging/"
+PAGE = 20_000
+Pair = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class StagingManifest:
+    """What was staged at one moment. A record's key is its staging area's token, a slash, and the path."""
+
+    metarange: str  # below :data:`FOLDER`; "" if nothing was staged
+    entries: int
+    generation: int  # of refs, in the same snapshot
+    taken_at: datetime
+    branches: tuple[refs.Branch, ...]
+
+
+def ranges_of(core: Core) -> Ranges:
+    """Where manifests are kept: ranges like any other, in a folder of their own."""
+    return Ranges(core.store, core.prefix, folder=FOLDER)
+
+
+def prepare(core: Core, branch: str | None = None) -> StagingManifest:
+    """Write down what is staged on ``branch``, or on every branch."""
+    ranges = ranges_of(core)
+    written: list[RangeData] = []
+    writer, count = ranges.writer(), 0
+    with core.database.read() as tx:
+        generation, taken_at = repositories.generation(tx, core.uid), core.clock()
+        found = [refs.branch(tx, core.uid, branch)] if branch else refs.branches(tx, core.uid)
+        pairs = _staged(tx, sorted(token for one in found for token in one.tokens))
+        while page := list(islice(pairs, PAGE)):
+            count += len(page)
+            written += map(ranges.put, writer.add(paired(page, RAW)))
+        written += map(ranges.put, writer.finish())
+    if sum(one.count for one in written) != count:
+        raise AssertionError("a staging manifest lost entries on the way")
+    return StagingManifest(ranges.put_metarange(written), count, generation, taken_at, tuple(found))
+
+
+def _staged(tx: Transaction, tokens: Sequence[str]) -> Iterator[Pair]:
+    for token in tokens:
+        for path, value in staging.scan(tx, [token]):
+            if value is not None:
+                yield f"{token}/".encode() + path, value

@@ -1,0 +1,123 @@
+"""Everything that only looks: history, differences, entries and their bytes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+import pyarrow.compute as pc
+
+from desilt.domain.entry import AddressType, Entry, encode_path
+from desilt.domain.history import Commit, merge_base, walk
+from desilt.errors import BadRequest, NotFound
+from desilt.lake import commits, refs, staging, tombstones
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+from desilt.lake.diff import diff
+from desilt.lake.listing import PAGE, CommonPrefix, View, listing, lookup
+from desilt.lake.ranges import EMPTY
+from desilt.sstable.columns import entry_columns
+from desilt.sstable.values import decode_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A path that differs between two states."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+    @property
+    def kind(self) -> Literal["added", "removed", "changed"]:
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+def log(core: Core, *tips: str) -> Iterator[Commit]:
+    """Commits that ``tips`` (refs) descend from, children before parents."""
+    with core.database.read() as tx:
+        ids = [refs.resolve(tx, core.uid, tip).commit.id for tip in tips]
+        yield from walk(commits.fetching(tx, core.uid), *ids)
+
+
+def differences(core: Core, left: str, right: str, *, since_base: bool) -> Iterator[Change]:
+    """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
+    with core.database.read() as tx:
+        ours, theirs = (refs.resolve(tx, core.uid, ref).commit for ref in (left, right))
+        base: Commit | None = ours
+        if since_base:
+            base = merge_base(commits.fetching(tx, core.uid), ours.id, theirs.id)
+    for batch in diff(core.ranges, base.metarange if base else EMPTY, theirs.metarange):
+        for key, before, after in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield change(key, before, after)
+
+
+def uncommitted(core: Core, branch: str, *, prefix: str) -> Iterator[Change]:
+    """What a commit of ``branch`` would change."""
+    with core.database.read() as tx:
+        seen = refs.branch(tx, core.uid, branch)
+        metarange = commits.fetching(tx, core.uid)(seen.head).metarange
+        staged = staging.scan(tx, seen.tokens, prefix=prefix.encode())
+        while page := list(islice(staged, PAGE)):
+            committed = core.ranges.get_many(metarange, [key for key, _ in page])
+            for (key, value), before in zip(page, committed, strict=True):
+                if value != before:
+                    yield change(key, before, value)
+
+
+def stat(core: Core, ref: str, path: str) -> Entry:
+    """What ``path`` is at ``ref``; :class:`~desilt.errors.Gone` if a run removed its object."""
+    key = encode_path(path)
+    with view(core, ref) as (tx, seen):
+        value = lookup(tx, core.ranges, seen, key)
+        if value is None:
+            raise NotFound("object", path, f"see `desilt lake ls` on {ref!r}")
+        entry = decode_entry(key, value)
+        tombstones.refuse_gone(tx, core.uid, entry.address, path)
+        return entry
+
+
+def get(core: Core, ref: str, path: str, *, start: int, length: int | None) -> Iterator[bytes]:
+    """The bytes of an object, or ``length`` of them from ``start``, as they come."""
+    entry = stat(core, ref, path)
+    if entry.address_type is not AddressType.RELATIVE:
+        raise BadRequest(f"{path!r} points outside the lake, to {entry.address}; read it there")
+    return core.store.stream(core.prefix + entry.address, start=start, length=length)
+
+
+def entries(core: Core, ref: str, prefix: str, *, delimiter: str, after: str) -> Iterator[Entry | CommonPrefix]:
+    """Entries below ``prefix`` in path order, gone ones too; with a delimiter, deeper ones folded."""
+    with view(core, ref) as (tx, seen):
+        yield from listing(
+            tx, core.ranges, seen, prefix=prefix.encode(), delimiter=delimiter.encode(), after=after.encode()
+        )
+
+
+def count_gone(core: Core, ref: str) -> int:
+    """How many committed entries of ``ref`` point to objects that a run removed."""
+    with core.database.read() as tx:
+        condemned = tombstones.every(tx, core.uid)
+        metarange = refs.resolve(tx, core.uid, ref).commit.metarange
+    if not len(condemned):
+        return 0
+    gone = 0
+    for listed in core.ranges.metarange(metarange):
+        addresses = entry_columns(core.ranges.read(listed), listed.id)["address"]
+        gone += pc.sum(pc.is_in(addresses, value_set=condemned)).as_py() or 0
+    return gone
+
+
+@contextmanager
+def view(core: Core, ref: str) -> Iterator[tuple[Transaction, View]]:
+    """What ``ref`` shows, and the snapshot it is seen in."""
+    with core.database.read() as tx:
+        target = refs.resolve(tx, core.uid, ref)
+        yield tx, View(target.commit.metarange, target.branch.tokens if target.branch else ())
+
+
+def change(key: bytes, before: bytes | None, after: bytes | None) -> Change:
+    sides = (None if value is None else decode_entry(key, value) for value in (before, after))
+    return Change(key.decode(), *sides)

@@ -1,0 +1,80 @@
+"""Repositories as rows, and the two locks that keep writers and collectors apart.
+
+A writer that is about to hold an address takes :func:`writing`; a sweep that is
+about to condemn addresses takes :func:`condemning`, and waits until those who are
+writing are done. Whoever moves a ref calls :func:`moved`, so that a plan can tell
+whether refs are still what it saw.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from desilt.domain.times import microseconds, moment
+from desilt.errors import AlreadyExists, NotFound
+from desilt.lake.database import Transaction
+
+COLUMNS = "name, uid, default_branch, created_at, secret, ticket_life, manual_now"
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryRow:
+    """What a lake remembers of a repository."""
+
+    name: str
+    uid: str
+    default_branch: str
+    created_at: datetime
+    secret: str
+    ticket_life: timedelta
+    manual_now: datetime | None  # None: time is the system's
+
+
+def insert(tx: Transaction, new: RepositoryRow) -> None:
+    stands_at = None if new.manual_now is None else microseconds(new.manual_now)
+    made = tx.execute(
+        f"INSERT INTO repositories ({COLUMNS}, generation) VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
+        *(new.name, new.uid, new.default_branch, microseconds(new.created_at), new.secret),
+        *(new.ticket_life // timedelta(microseconds=1), stands_at),
+    )
+    if not made:
+        raise AlreadyExists("repository", new.name)
+
+
+def find(tx: Transaction, name: str) -> RepositoryRow:
+    row = tx.one(f"SELECT {COLUMNS} FROM repositories WHERE name = ?", name)
+    if row is None:
+        raise NotFound("repository", name, "see `desilt lake repositories`")
+    name, uid, default_branch, created_at, secret, life, stands_at = row
+    manual = None if stands_at is None else moment(stands_at)
+    return RepositoryRow(name, uid, default_branch, moment(created_at), secret, timedelta(microseconds=life), manual)
+
+
+def names(tx: Transaction) -> list[str]:
+    return [str(row[0]) for row in tx.rows("SELECT name FROM repositories ORDER BY name")]
+
+
+def set_clock(tx: Transaction, uid: str, now: datetime) -> None:
+    tx.execute("UPDATE repositories SET manual_now = ? WHERE uid = ?", microseconds(now), uid)
+
+
+def generation(tx: Transaction, uid: str, *, lock: str = "") -> int:
+    """How often refs of this repository have moved."""
+    row = tx.one(f"SELECT generation FROM repositories WHERE uid = ?{lock}", uid)
+    if row is None:
+        raise NotFound("repository", uid)
+    return int(row[0])
+
+
+def moved(tx: Transaction, uid: str) -> None:
+    """A ref moves in this transaction."""
+    tx.execute("UPDATE repositories SET generation = generation + 1 WHERE uid = ?", uid)
+
+
+def writing(tx: Transaction, uid: str) -> None:
+    """Until this transaction ends, nothing is condemned."""
+    generation(tx, uid, lock=tx.for_key_share)
+
+
+def condemning(tx: Transaction, uid: str) -> int:
+    """Until this transaction ends, nobody stages and no ref moves; the generation they are at."""
+    return generation(tx, uid, lock=tx.for_update)

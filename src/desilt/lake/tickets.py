@@ -1,0 +1,54 @@
+"""Uploads under way: each holds a ticket until it is staged.
+
+An upload through us is covered by the time in its name, and only writes a row
+when it takes long enough to need more time. An address handed to a direct
+uploader has its row from the start; linking uses the row up.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from desilt.domain import address as addresses
+from desilt.domain.ticket import Ticket
+from desilt.domain.times import microseconds, moment
+from desilt.errors import BadTicket
+from desilt.lake.database import Transaction
+
+
+def hold(tx: Transaction, ticket: Ticket) -> None:
+    """Write ``ticket``, or its new expiry."""
+    tx.execute(
+        "INSERT INTO tickets (repository, address, branch, path, expires_at) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (repository, address) DO UPDATE SET expires_at = excluded.expires_at",
+        *(ticket.repository, ticket.address, ticket.branch, ticket.path.encode(), ticket.expires_at),
+    )
+
+
+def use(tx: Transaction, ticket: Ticket, *, now: datetime) -> None:
+    """Take a handed-out ticket's row away: it works once, and not after its time."""
+    if ticket.expires_at <= microseconds(now):
+        raise BadTicket(ticket.path, f"expired on {moment(ticket.expires_at):%Y-%m-%d %H:%M:%S} UTC")
+    if not _drop(tx, ticket.repository, ticket.address):
+        raise BadTicket(ticket.path, "was used already")
+
+
+def settle(tx: Transaction, repository: str, address: str, path: str, *, now: datetime, life: timedelta) -> None:
+    """End the ticket of an upload through us; refused if it took longer than its ticket lived."""
+    row = tx.one("SELECT expires_at FROM tickets WHERE repository = ? AND address = ?", repository, address)
+    expires = moment(row[0]) if row else addresses.uid_time(address.rsplit("/", 1)[-1]) + life
+    if expires <= now:
+        raise BadTicket(path, f"expired on {expires:%Y-%m-%d %H:%M:%S} UTC, while the upload went on")
+    _drop(tx, repository, address)
+
+
+def open_at(tx: Transaction, repository: str, now: datetime) -> Iterator[Ticket]:
+    """The tickets that still hold their address."""
+    rows = tx.rows(
+        "SELECT branch, path, address, expires_at FROM tickets WHERE repository = ? AND expires_at > ?",
+        *(repository, microseconds(now)),
+    )
+    return (Ticket(repository, branch, bytes(path).decode(), address, at) for branch, path, address, at in rows)
+
+
+def _drop(tx: Transaction, repository: str, address: str) -> int:
+    return tx.execute("DELETE FROM tickets WHERE repository = ? AND address = ?", repository, address)
