@@ -2,7 +2,7 @@
 
 import click
 
-from desilt.cli import history, objects
+from desilt.cli import history, objects, uploads
 from desilt.cli.common import db_option, json_option, with_repository
 from desilt.cli.output import done, emit
 from desilt.lake.lake import Lake, locate
@@ -76,7 +76,9 @@ def branches(repository: Repository, as_json: bool) -> None:
 def branch(repository: Repository, name: str, source: str | None, as_json: bool) -> None:
     """Make branch NAME at SOURCE, a ref; by default at the default branch."""
     made = repository.create_branch(name, source or repository.default_branch)
-    done(f"Made branch {name} at {made.head[:12]}", {"branch": name, "commit": made.head}, as_json=as_json)
+    gone = repository.count_gone(name)
+    text = f"Made branch {name} at {made.head[:12]}{gone_note(gone)}"
+    done(text, {"branch": name, "commit": made.head, "gone": gone}, as_json=as_json)
 
 
 @lake.command()
@@ -104,7 +106,9 @@ def tags(repository: Repository, as_json: bool) -> None:
 def tag(repository: Repository, name: str, ref: str, as_json: bool) -> None:
     """Give the commit at REF a NAME that stays."""
     made = repository.create_tag(name, ref)
-    done(f"Tagged {made.target[:12]} as {name}", {"tag": name, "commit": made.target}, as_json=as_json)
+    gone = repository.count_gone(name)
+    text = f"Tagged {made.target[:12]} as {name}{gone_note(gone)}"
+    done(text, {"tag": name, "commit": made.target, "gone": gone}, as_json=as_json)
 
 
 @lake.command()
@@ -116,5 +120,9 @@ def delete_tag(repository: Repository, name: str, as_json: bool) -> None:
     done(f"Deleted tag {name}", {"tag": name}, as_json=as_json)
 
 
-for command in (*history.COMMANDS, *objects.COMMANDS):
+def gone_note(gone: int) -> str:
+    return f"; {gone:,} of its entries are gone: a run removed their objects" if gone else ""
+
+
+for command in (*history.COMMANDS, *objects.COMMANDS, *uploads.COMMANDS):
     lake.add_command(command)

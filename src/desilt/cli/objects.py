@@ -15,8 +15,9 @@ from desilt.cli.output import done, emit, emit_one, size
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
 from desilt.errors import NotFound
-from desilt.lake.listing import CommonPrefix
+from desilt.lake.listing import PAGE, CommonPrefix
 from desilt.lake.repository import Repository
+from desilt.lake.tombstones import Tombstone
 
 CHUNK = 4 * 2**20
 BYTES = re.compile(r"(\d+)-(\d*)")
@@ -43,7 +44,7 @@ def ls(
     """List what REF holds below PREFIX, in path order."""
     found = repository.list(ref, prefix, delimiter="" if recursive else delimiter, after=after)
     emit(
-        (listed_row(one, as_json=as_json) for one in islice(found, limit)),
+        (listed_row(one, stone, as_json=as_json) for one, stone in marked(repository, islice(found, limit))),
         ["modified", "size", "path"],
         as_json=as_json,
         empty=f"nothing below {prefix!r}",
@@ -176,10 +177,23 @@ def byte_range(part: str | None) -> tuple[int, int | None]:
     return int(match[1]), int(match[2]) - int(match[1]) + 1 if match[2] else None
 
 
-def listed_row(one: Entry | CommonPrefix, *, as_json: bool) -> dict[str, Any]:
+def marked(
+    repository: Repository, found: Iterator[Entry | CommonPrefix]
+) -> Iterator[tuple[Entry | CommonPrefix, Tombstone | None]]:
+    """Each with the tombstone of its object, if a run removed it."""
+    while page := list(islice(found, PAGE)):
+        stones = repository.tombstones(one.address for one in page if isinstance(one, Entry))
+        for one in page:
+            yield one, stones.get(one.address) if isinstance(one, Entry) else None
+
+
+def listed_row(one: Entry | CommonPrefix, stone: Tombstone | None, *, as_json: bool) -> dict[str, Any]:
     if isinstance(one, CommonPrefix):
         return {"prefix": one.path} if as_json else {"modified": "", "size": "", "path": one.path}
-    return entry_row(one) if as_json else {"modified": one.modified_at, "size": size(one.size), "path": one.path}
+    if as_json:
+        gone = {"gone": {"run": stone.run, "rule": stone.rule, "at": stone.condemned_at}} if stone else {}
+        return {**entry_row(one), **gone}
+    return {"modified": one.modified_at, "size": "gone" if stone else size(one.size), "path": one.path}
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:

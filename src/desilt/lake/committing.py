@@ -135,7 +135,7 @@ class Committer:
         taking: tuple[str, ...] = (),
     ) -> Commit | None:
         """Compare and set: the new commit, if ``branch`` is still as it was ``seen``; else None, and nothing done."""
-        timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store, self._core.prefix))
+        timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store))
         with self._core.database.write() as tx:
             now = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
             if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:

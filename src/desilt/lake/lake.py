@@ -124,7 +124,7 @@ class Lake:
             name, new_uid(now), default_branch, now, secrets.token_hex(32), ticket_life, manual_now=clock_at
         )
         core = self._core(row)
-        timekeeping.check(now, timekeeping.store_time(core.store, core.prefix))
+        timekeeping.check(now, timekeeping.store_time(core.store))
         first = new_commit(
             parents=(), metarange=EMPTY, created_at=now, committer="", message="Repository created", metadata={}
         )

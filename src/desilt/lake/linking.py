@@ -1,6 +1,8 @@
 """Objects that others upload: addresses handed out with a ticket, and linked back; and objects kept elsewhere."""
 
+import os
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from desilt.domain.address import is_inside
 from desilt.domain.entry import AddressType, Entry, encode_path
@@ -70,6 +72,15 @@ def link(core: Core, branch: str, path: str, token: str, about: About, *, checks
     return entry
 
 
+def spellings(uri: str) -> list[str]:
+    """``uri``, and where it leads on a disk once links are followed."""
+    scheme, _, path = uri.partition("://")
+    if scheme.lower() != "file":
+        return [uri]
+    local = unquote(path.removeprefix("localhost"))
+    return [f"file://{local}", f"file://{os.path.realpath(local)}"]
+
+
 def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, *, size: int, checksum: str) -> Entry:
     """Stage an object that lies outside of the lake, and that no job of ours will ever remove."""
     key = encode_path(path)
@@ -77,7 +88,7 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
         raise BadRequest(f"{uri!r} is no address; write a whole URI, as in s3://bucket/key")
     if size < 0:
         raise BadRequest(f"an object cannot have {size} bytes")
-    if is_inside(uri, core.store.uri):
+    if any(is_inside(form, root) for form in spellings(uri) for root in spellings(core.store.uri)):
         raise BadRequest(f"{uri!r} is inside the lake; put, copy or link it instead, so that it stays held")
     entry = Entry(
         path,

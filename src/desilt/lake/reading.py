@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from desilt.domain.entry import AddressType, Entry, encode_path
 from desilt.domain.history import Commit, merge_base, walk
-from desilt.errors import BadRequest, NotFound
+from desilt.errors import BadRequest, NotFound, Unreadable
 from desilt.lake import commits, refs, staging, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
@@ -85,7 +85,16 @@ def get(core: Core, ref: str, path: str, *, start: int, length: int | None) -> I
     entry = stat(core, ref, path)
     if entry.address_type is not AddressType.RELATIVE:
         raise BadRequest(f"{path!r} points outside the lake, to {entry.address}; read it there")
-    return core.store.stream(core.prefix + entry.address, start=start, length=length)
+    return _bytes(core, entry, start, length)
+
+
+def _bytes(core: Core, entry: Entry, start: int, length: int | None) -> Iterator[bytes]:
+    try:
+        yield from core.store.stream(core.prefix + entry.address, start=start, length=length)
+    except NotFound:
+        with core.database.read() as tx:  # condemned since we looked, or lost?
+            tombstones.refuse_gone(tx, core.uid, entry.address, entry.path)
+        raise Unreadable(f"the object of {entry.path!r} is missing from the store; see `desilt fsck`") from None
 
 
 def entries(core: Core, ref: str, prefix: str, *, delimiter: str, after: str) -> Iterator[Entry | CommonPrefix]:

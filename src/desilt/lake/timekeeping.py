@@ -12,13 +12,13 @@ from desilt.errors import WrongClock
 from desilt.objects.store import ObjectStore
 
 TOLERANCE = timedelta(minutes=10)
-PROBE = "_desilt/clock"  # one small object, written over and over
+PROBE = "_desilt/clock"  # one small object beside all repositories, written over and over
 
 
-def store_time(store: ObjectStore, prefix: str) -> datetime:
+def store_time(store: ObjectStore) -> datetime:
     """What the store's clock says, by the time it gives a fresh object."""
-    store.put(prefix + PROBE, [b"what time is it?\n"])
-    return store.head(prefix + PROBE).modified_at
+    store.put(PROBE, [b"what time is it?\n"])
+    return store.head(PROBE).modified_at
 
 
 def check(now: datetime, store_now: datetime) -> None:

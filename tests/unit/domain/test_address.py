@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desilt.domain.address import partition, partition_time, uid, uid_time
+from desilt.domain.address import is_inside, partition, partition_time, uid, uid_time
 from desilt.domain.entry import encode_path
 from desilt.domain.times import EPOCH, nanoseconds
 from desilt.errors import InvalidPath
@@ -47,3 +47,24 @@ def test_any_text_is_a_path_and_stays_as_it_is(path):
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(InvalidPath):
         encode_path(path)
+
+
+@pytest.mark.parametrize(
+    ("uri", "inside"),
+    [
+        ("s3://bucket/lake/repos/r/o", True),
+        ("s3a://bucket/lake/repos/r/o", True),
+        ("S3N://bucket/lake/repos/r/o", True),
+        ("s3://bucket//lake/./x/../repos/r/o", True),
+        ("s3://bucket/%6cake/repos/r/o", True),
+        ("s3://bucket/%256cake/repos/r/o", True),
+        ("s3://bucket/lake/repos/r/o?versionId=1", True),
+        ("s3://bucket/lake", True),
+        ("s3://bucket/lakeside/o", False),
+        ("s3://bucket/other/../lake-2/o", False),
+        ("s3://other/lake/repos/r/o", False),
+        ("gs://bucket/lake/repos/r/o", False),
+    ],
+)
+def test_whatever_may_be_inside_the_lake_is_inside(uri, inside):
+    assert is_inside(uri, "s3://bucket/lake") is inside
