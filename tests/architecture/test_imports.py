@@ -19,7 +19,7 @@ ALLOWED = {
     "objects": {"errors", "clock", "domain"},
     "lake": {"errors", "clock", "domain", "sstable", "objects"},
     "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},
-    "demo": {"errors", "domain", "lake"},
+    "demo": {"testing"},
     "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark"},
 }
 

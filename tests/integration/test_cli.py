@@ -234,7 +234,55 @@ def test_the_demo_keeps_its_lake_on_request(cli, tmp_path):
     assert code == 1
     assert "empty or a new one" in err
     figures = json.loads(cli("demo", "--json")[1])
-    assert figures["garbage"]["objects"] == 13
+    assert figures["garbage"]["objects"] == 14
+    assert [row["objects"] for row in figures["garbage_by_branch"]] == [8, 5, 1]
+
+
+def test_a_scenario_becomes_a_repository(cli, tmp_path):
+    story, repo = tmp_path / "story.jsonl", f"{tmp_path}/lake#story"
+    story.write_text(
+        '{"do": "put", "branch": "main", "path": "a", "bytes": 7, "at": "2026-01-05", "say": "it begins"}\n'
+        '{"do": "commit", "branch": "main", "message": "first", "at": "+30d"}\n'
+    )
+    code, out, _ = cli("lake", "replay", story, repo)
+    assert (code, out.splitlines()[0]) == (0, "2026-01-05 00:00:00  it begins")
+    assert "2 operations" in out
+    assert "2026-02-04 00:00:00" in cli("lake", "log", repo, "--graph")[1]
+    before = snapshot(repo)
+    code, out, err = cli("lake", "replay", story, repo)
+    assert (code, out) == (1, "")
+    assert "exists already" in err
+    assert snapshot(repo) == before
+    row = json.loads(cli("lake", "replay", story, f"{tmp_path}/lake#other", "--json")[1])
+    assert (row["operations"], row["commits"], row["objects"], row["bytes"]) == (2, 2, 1, 7)
+    assert (row["from"], row["to"]) == ("2026-01-05T00:00:00.000000Z", "2026-02-04T00:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says", "made"),
+    [
+        (b'{"do": "putt"}', 2, "story.jsonl:2: there is no operation 'putt'", False),
+        (b'{"say": "\xff"}', 2, "story.jsonl:2: this is not UTF-8", False),
+        (b'{"do": "delete", "branch": "main", "path": "b"}', 1, "story.jsonl:2: delete: there is no object 'b'", True),
+        (b'{"do": "put", "branch": "main", "path": ""}', 2, "story.jsonl:2: put: path '' is empty", True),
+    ],
+)
+def test_a_scenario_stops_at_the_line_that_is_wrong(cli, tmp_path, line, code, says, made):
+    story, repo = tmp_path / "story.jsonl", f"{tmp_path}/lake#story"
+    story.write_bytes(b'{"do": "put", "branch": "main", "path": "a"}\n' + line)
+    found, out, err = cli("lake", "replay", story, repo)
+    assert (found, out, err.count("\n")) == (code, "", 1)
+    assert says in err
+    assert Path(tmp_path, "lake").exists() == made
+    assert not made or "a\n" in cli("lake", "ls", repo, "main")[1]
+
+
+@pytest.mark.parametrize("repo", ["lake", "lake#A B", "s3://bucket/lake#story"])
+def test_a_scenario_needs_a_new_repository_in_a_directory(cli, tmp_path, monkeypatch, repo):
+    monkeypatch.chdir(tmp_path)
+    Path("story.jsonl").write_text('{"say": "hello"}')
+    assert cli("lake", "replay", "story.jsonl", repo, "--db", f"sqlite://{tmp_path}/new.db")[0] == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["story.jsonl"]
 
 
 def test_a_lake_on_s3_with_postgresql(cli, s3_server, fresh_postgres_url, file, monkeypatch):

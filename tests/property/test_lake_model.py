@@ -22,6 +22,7 @@ from desilt.domain.history import merge_base
 from desilt.errors import Dirty, MergeConflict, NotFound, NothingToCommit
 from desilt.lake import Lake, schema
 from desilt.lake.database import open_database
+from desilt.lake.fsck import check
 from desilt.objects.memory import MemoryStore
 from desilt.testing import oracle
 
@@ -76,6 +77,7 @@ class LakeModel(RuleBasedStateMachine):
         if hasattr(self, "repo"):
             for name in self.branches:
                 self.check(name)
+            self.check_soundness()
             self.repo.database.close()
             self.directory.cleanup()
 
@@ -257,6 +259,11 @@ class LakeModel(RuleBasedStateMachine):
             self.check_folded(name, prefix, "")
         wanted = {path for path in files.keys() | committed.keys() if files.get(path) != committed.get(path)}
         assert {change.path for change in self.repo.uncommitted(name)} == wanted
+
+    def check_soundness(self):
+        found = check(self.repo, deep=True)
+        assert found.sound, found.findings
+        assert {one.about["address"] for one in found.of("unreferenced-object")} == set(oracle.garbage(self.repo))
 
     # ---- the model
 

@@ -2,19 +2,21 @@
 
 import json
 import tempfile
-from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import click
 
-from desilt import demo as story
 from desilt.cli.graph import draw
 from desilt.cli.history import refs_of
-from desilt.cli.output import show_table, size
+from desilt.cli.output import plain, show_table, size
+from desilt.demo import story
+from desilt.domain.address import uid_time
 from desilt.errors import AlreadyExists
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import Repository
 from desilt.testing import oracle
+from desilt.testing.scenario import replay
 
 NAME = "demo"
 
@@ -23,7 +25,7 @@ NAME = "demo"
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the lake in DIR, to look around in.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def demo(keep: Path | None, as_json: bool) -> None:
-    """Build a small lake with branches, merges, copies and a deleted branch, and show what is garbage in it.
+    """Replay six weeks of a small lake: branches, merges, copies, a deleted branch; and show what is garbage in it.
 
     Everything happens in a temporary directory that is removed at the end, unless you --keep it.
     """
@@ -32,16 +34,18 @@ def demo(keep: Path | None, as_json: bool) -> None:
         if directory.exists() and any(directory.iterdir()):
             raise AlreadyExists("directory", str(directory), "give --keep an empty or a new one")
         lake = Lake.create(locate(f"{directory}#{NAME}"))
-        repository = lake.create_repository(NAME)
-        say = (lambda _: None) if as_json else (lambda text: click.echo(f"  · {text}"))
-        heading("A lake is filled", quiet=as_json)
-        story.build(repository, say)
+        heading("Six weeks of a lake", quiet=as_json)
+        repository = replay(lake, NAME, story(), say=None if as_json else tell)
         show(repository, as_json=as_json)
         lake.close()
     if keep and not as_json:
         heading("Look around", quiet=False)
-        for command in ("log {}  --all --graph", "ls {} main -r", "diff {} dev", "diff {} v1 main"):
-            click.echo(f"  desilt lake {command.format(f'{directory}#{NAME}').replace('  ', ' ')}")
+        for command in ("log {} --all --graph", "ls {} main -r", "diff {} dev", "diff {} v1 main"):
+            click.echo(f"  desilt lake {command.format(f'{directory}#{NAME}')}")
+
+
+def tell(moment: datetime, text: str) -> None:
+    click.echo(f"  {click.style(f'{moment:%Y-%m-%d}', dim=True)}  {text}")
 
 
 def show(repository: Repository, *, as_json: bool) -> None:
@@ -52,7 +56,8 @@ def show(repository: Repository, *, as_json: bool) -> None:
     if as_json:
         total = {"objects": len(stored), "bytes": sum(stored.values())}
         unused = {"objects": len(garbage), "bytes": sum(garbage.values())}
-        click.echo(json.dumps({"stored": total, "garbage": unused, "branches": branches, "garbage_by_branch": left}))
+        figures = {"stored": total, "garbage": unused, "branches": branches, "garbage_by_branch": left}
+        click.echo(json.dumps(figures, default=plain))
         return
     heading("What each branch shows")
     show_table(branches, ["branch", "entries", "bytes", "staged"])
@@ -65,7 +70,7 @@ def show(repository: Repository, *, as_json: bool) -> None:
     heading("What is garbage today")
     click.echo(f"  {len(stored)} objects are stored, {size(sum(stored.values()))}.")
     click.echo(f"  {len(garbage)} of them, {size(sum(garbage.values()))}, are in no commit and no staging area:")
-    show_table(left, ["uploaded to", "objects", "bytes"])
+    show_table(left, ["uploaded to", "objects", "bytes", "oldest"])
 
 
 def branch_row(repository: Repository, name: str, *, as_json: bool) -> dict[str, object]:
@@ -81,16 +86,16 @@ def branch_row(repository: Repository, name: str, *, as_json: bool) -> dict[str,
 
 def garbage_rows(repository: Repository, garbage: dict[str, int], *, as_json: bool) -> list[dict[str, object]]:
     names = {branch.uid: branch.name for branch in repository.branches()}
-    objects: Counter[str] = Counter()
-    amounts: Counter[str] = Counter()
-    for address, amount in garbage.items():
-        where = names.get(address.split("/")[1], "a deleted branch")
-        objects[where] += 1
-        amounts[where] += amount
-    return [
-        {"uploaded to": where, "objects": count, "bytes": amounts[where] if as_json else size(amounts[where])}
-        for where, count in objects.most_common()
-    ]
+    found: dict[str, list[str]] = {}
+    for address in garbage:
+        found.setdefault(names.get(address.split("/")[1], "a deleted branch"), []).append(address)
+    rows = []
+    for where, addresses in sorted(found.items(), key=lambda pair: -len(pair[1])):
+        total = sum(garbage[address] for address in addresses)
+        oldest = min(uid_time(address.rsplit("/", 1)[-1]) for address in addresses)
+        row = {"uploaded to": where, "objects": len(addresses), "bytes": total if as_json else size(total)}
+        rows.append({**row, "oldest": oldest})
+    return rows
 
 
 def heading(text: str, *, quiet: bool = False) -> None:

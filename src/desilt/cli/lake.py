@@ -2,7 +2,7 @@
 
 import click
 
-from desilt.cli import history, objects, uploads
+from desilt.cli import history, objects, scenarios, uploads
 from desilt.cli.common import db_option, json_option, with_repository
 from desilt.cli.output import done, emit
 from desilt.lake.lake import Lake, locate
@@ -124,5 +124,5 @@ def gone_note(gone: int) -> str:
     return f"; {gone:,} of its entries are gone: a run removed their objects" if gone else ""
 
 
-for command in (*history.COMMANDS, *objects.COMMANDS, *uploads.COMMANDS):
+for command in (*history.COMMANDS, *objects.COMMANDS, *uploads.COMMANDS, *scenarios.COMMANDS):
     lake.add_command(command)

@@ -7,6 +7,7 @@ import click
 
 from desilt.cli.common import run
 from desilt.cli.demo import demo
+from desilt.cli.fsck import fsck
 from desilt.cli.lake import lake
 
 
@@ -20,12 +21,14 @@ def desilt() -> None:
       desilt demo                      a small lake, built and shown in a minute
       desilt lake init ./lake#mine     a lake of your own, in a directory
       desilt lake --help               branches, commits and objects in it
+      desilt fsck ./lake#mine          whether all of it is sound
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong. Errors are one line that says what to do.
     """
 
 
 desilt.add_command(demo)
+desilt.add_command(fsck)
 desilt.add_command(lake)
 
 

@@ -2,7 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+from desilt.errors import BadRequest
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = datetime(2106, 1, 1, tzinfo=UTC)  # names hold seconds in four bytes
 
 
 def microseconds(moment: datetime) -> int:
@@ -13,6 +16,13 @@ def microseconds(moment: datetime) -> int:
 def nanoseconds(moment: datetime) -> int:
     """``moment`` as an entry keeps it."""
     return microseconds(moment) * 1000
+
+
+def check_date(moment: datetime) -> datetime:
+    """``moment`` if names and databases can keep it."""
+    if moment.tzinfo is None or not EPOCH <= moment < LAST:
+        raise BadRequest(f"{moment} cannot be kept; write a moment with a time zone, from 1970 to 2105")
+    return moment
 
 
 def moment(microseconds: int) -> datetime:

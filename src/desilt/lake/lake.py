@@ -15,6 +15,7 @@ from desilt.domain import ticket
 from desilt.domain.address import repository_prefix
 from desilt.domain.history import new_commit
 from desilt.domain.names import check_branch, check_repository
+from desilt.domain.times import check_date
 from desilt.errors import InvalidUri, NotFound, StorageFailed
 from desilt.lake import commits, refs, repositories, schema, timekeeping
 from desilt.lake.core import Core
@@ -119,7 +120,7 @@ class Lake:
         """
         check_repository(name)
         check_branch(default_branch)
-        now = clock_at or self.clock()
+        now = check_date(clock_at or self.clock())
         row = RepositoryRow(
             name, new_uid(now), default_branch, now, secrets.token_hex(32), ticket_life, manual_now=clock_at
         )

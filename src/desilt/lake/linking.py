@@ -86,7 +86,7 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
     key = encode_path(path)
     if "://" not in uri:
         raise BadRequest(f"{uri!r} is no address; write a whole URI, as in s3://bucket/key")
-    if size < 0:
+    if not 0 <= size < 2**63:
         raise BadRequest(f"an object cannot have {size} bytes")
     if any(is_inside(form, root) for form in spellings(uri) for root in spellings(core.store.uri)):
         raise BadRequest(f"{uri!r} is inside the lake; put, copy or link it instead, so that it stays held")

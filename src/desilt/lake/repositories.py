@@ -53,8 +53,10 @@ def names(tx: Transaction) -> list[str]:
     return [str(row[0]) for row in tx.rows("SELECT name FROM repositories ORDER BY name")]
 
 
-def set_clock(tx: Transaction, uid: str, now: datetime) -> None:
-    tx.execute("UPDATE repositories SET manual_now = ? WHERE uid = ?", microseconds(now), uid)
+def set_clock(tx: Transaction, uid: str, now: datetime) -> bool:
+    """Move a manual clock on; False, and nothing done, if it stands later."""
+    at = microseconds(now)
+    return bool(tx.execute("UPDATE repositories SET manual_now = ? WHERE uid = ? AND manual_now <= ?", at, uid, at))
 
 
 def generation(tx: Transaction, uid: str, *, lock: str = "") -> int:

@@ -7,6 +7,7 @@ from desilt.clock import ManualClock
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit
 from desilt.domain.names import check_text
+from desilt.domain.times import check_date
 from desilt.errors import BadRequest
 from desilt.lake import branching, linking, manifest, reading, refs, repositories, tombstones
 from desilt.lake.committing import Committer, Signature
@@ -220,10 +221,10 @@ class Repository:
         """Move the clock of a repository that was made with a manual one; never back."""
         if not isinstance(self.clock, ManualClock):
             raise BadRequest(f"{self.name!r} goes by the system's clock, which is not ours to set")
-        if now < self.clock.now:
-            raise BadRequest(f"the clock of {self.name!r} stands at {self.clock.now}; it does not go back to {now}")
+        check_date(now)
         with self.database.write() as tx:
-            repositories.set_clock(tx, self.uid, now)
+            if not repositories.set_clock(tx, self.uid, now):
+                raise BadRequest(f"the clock of {self.name!r} stands later than {now}; it does not go back")
         self.clock.now = now
 
 

@@ -38,6 +38,12 @@ class MemoryStore:
         self._objects: dict[str, tuple[bytes, datetime]] = {}
         self._lock = threading.Lock()
 
+    def dated(self, clock: Clock) -> "MemoryStore":
+        """The same objects, with what is put from here on dated by ``clock``."""
+        other = MemoryStore(self.name, clock=clock)
+        other._objects, other._lock = self._objects, self._lock
+        return other
+
     def put(self, key: str, body: Iterable[bytes]) -> int:
         check_key(key)
         whole = b"".join(body)

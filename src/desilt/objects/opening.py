@@ -48,8 +48,7 @@ def dated(store: ObjectStore, clock: Clock) -> ObjectStore:
     if isinstance(store, LocalStore):
         return LocalStore(store.root, clock=clock, fsync=store.fsync)
     if isinstance(store, MemoryStore):
-        store.clock = clock
-        return store
+        return store.dated(clock)
     raise InvalidUri(f"{store.uri} keeps its own time; a manual clock needs a directory or memory")
 
 

@@ -12,7 +12,7 @@ is built on the proxies here in place of the real things, one pair for each writ
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, cast
 
 from desilt.lake.database import Database, Transaction
@@ -74,6 +74,11 @@ class Steps:
             self._writing = False
         self._die_at(After, number)
 
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        self.pause()
+        yield
+
     def _die_at(self, moment: type[Before | After], number: int) -> None:
         if isinstance(self._crash, moment) and self._crash.number == number:
             self._dead = True
@@ -98,7 +103,7 @@ class SteppedDatabase:
     def write(self) -> Iterator[Transaction]:
         with self._steps.step(writing=True), self._database.write() as tx:
             if self._steps.fine:
-                yield cast("Transaction", Proxy(tx, self._steps.pause))
+                yield cast("Transaction", Proxy(tx, self._steps.statement))
                 self._steps.pause()  # before it commits
             else:
                 yield tx
@@ -110,9 +115,9 @@ def stepped(store: ObjectStore, steps: Steps) -> ObjectStore:
 
 
 class Proxy:
-    """Calls ``around`` on each call of a method; what it returns, if anything, is a context for the call."""
+    """Makes every method call inside of ``around()``."""
 
-    def __init__(self, real: object, around: Callable[[], Any]) -> None:
+    def __init__(self, real: object, around: Callable[[], AbstractContextManager[None]]) -> None:
         self._real, self._around = real, around
 
     def __getattr__(self, name: str) -> Any:
@@ -121,10 +126,7 @@ class Proxy:
             return real
 
         def call(*values: Any, **named: Any) -> Any:
-            context = self._around()
-            if context is None:
-                return real(*values, **named)
-            with context:
+            with self._around():
                 return real(*values, **named)
 
         return call

@@ -66,7 +66,7 @@ def is_address(value: Any) -> bool:
     return is_text(value) and value.startswith("$") and NAME.fullmatch(value[1:]) is not None
 
 
-TEXT = Kind("a text", is_text)
+TEXT = Kind("a text of valid Unicode", is_text)
 COUNT = Kind("a whole number from 0 to 2^63-1", lambda value: type(value) is int and 0 <= value < 2**63)
 FLAG = Kind("true or false", lambda value: type(value) is bool)
 PAIRS = Kind("an object of texts", is_pairs)
@@ -175,19 +175,3 @@ class Word:
 def brief(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}…"
-
-
-VOCABULARY: dict[str, Word] = {}
-
-
-def word(
-    *, names: str = "", one_of: tuple[str, ...] = (), never_both: tuple[tuple[str, str], ...] = ()
-) -> Callable[[Callable[..., Any]], Word]:
-    """Put a function into the vocabulary; ``names`` is what `as` remembers of it: a commit or an address."""
-
-    def enter(act: Callable[..., Any]) -> Word:
-        made = Word(act, names, one_of, never_both)
-        VOCABULARY[made.do] = made
-        return made
-
-    return enter

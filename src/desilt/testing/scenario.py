@@ -12,9 +12,10 @@ from typing import Any
 from desilt.errors import DesiltError
 from desilt.lake.lake import Lake
 from desilt.lake.repository import Repository
-from desilt.testing.operation import ADDRESS, FIELDS, REF, REMEMBERED, VOCABULARY, Operation, Turn
+from desilt.testing.operation import ADDRESS, FIELDS, REF, REMEMBERED, Operation, Turn
 from desilt.testing.script import check, first_moment, parse
 from desilt.testing.vocabulary import (
+    VOCABULARY,
     address,
     branch,
     commit,
@@ -68,12 +69,13 @@ Say = Callable[[datetime, str], None]
 
 
 class ReplayFailed(DesiltError):
-    """One operation of a scenario did not end as it must; what came before it was done."""
+    """One operation of a scenario did not end as it must; what came before it is done, and stays."""
 
-    def __init__(self, operation: Operation, number: int, reason: str, *, exit_code: int = 1) -> None:
+    def __init__(self, operation: Operation, number: int, reason: str, *, exit_code: int, done: bool) -> None:
         self.operation, self.exit_code = operation, exit_code
         where = operation.where or f"operation {number}"
-        super().__init__(f"{where}: {operation.do}: {reason} (the repository holds what came before this line)")
+        so_far = "this and all that" if done else "what"
+        super().__init__(f"{where}: {operation.do}: {reason} (the repository holds {so_far} came before it)")
 
 
 def replay(lake: Lake, name: str, operations: Sequence[Operation], *, say: Say | None = None) -> Repository:
@@ -108,15 +110,10 @@ class Story:
         return self.named
 
     def _perform(self, operation: Operation) -> None:
-        made, failed = None, None
-        try:
-            if operation.at is not None:
-                now = self.repository.clock()
-                self.repository.set_clock(now + operation.at if isinstance(operation.at, timedelta) else operation.at)
-        except DesiltError as error:
-            raise self._failure(operation, str(error), error.exit_code) from error
+        self._move_clock(operation)
         if operation.say and self._say:
             self._say(self.repository.clock(), operation.say)
+        made, failed = None, None
         try:
             turn = Turn(self.repository, self._count)
             made = VOCABULARY[operation.do].act(turn, self._resolved(operation.fields))
@@ -126,13 +123,23 @@ class Story:
             raise self._failure(operation, str(failed), failed.exit_code) from failed
         if operation.fails is not None and not isinstance(failed, operation.fails):
             instead = f"failed with {type(failed).__name__}: {failed}" if failed else "did not"
-            raise self._failure(operation, f"must fail with {operation.fails.__name__}, and {instead}") from failed
+            wanted = f"must fail with {operation.fails.__name__}, and {instead}"
+            raise self._failure(operation, wanted, done=failed is None) from failed
         if operation.name:
             if made is None:
                 raise self._failure(
                     operation, f"there was nothing to do, so there is nothing to call ${operation.name}"
                 )
             self.named[operation.name], self._kinds[operation.name] = made, VOCABULARY[operation.do].names
+
+    def _move_clock(self, operation: Operation) -> None:
+        try:
+            if isinstance(operation.at, timedelta):
+                self.repository.set_clock(self.repository.clock() + operation.at)
+            elif operation.at is not None:
+                self.repository.set_clock(operation.at)
+        except DesiltError as error:  # not what `fails` is about
+            raise self._failure(operation, str(error), error.exit_code) from error
 
     def _resolved(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """``fields`` with what their $names stand for."""
@@ -144,5 +151,5 @@ class Story:
                 resolved[field] = self.named[found["name"]].id + found["steps"]
         return resolved
 
-    def _failure(self, operation: Operation, reason: str, exit_code: int = 1) -> ReplayFailed:
-        return ReplayFailed(operation, self._count, reason, exit_code=exit_code)
+    def _failure(self, operation: Operation, reason: str, exit_code: int = 1, *, done: bool = False) -> ReplayFailed:
+        return ReplayFailed(operation, self._count, reason, exit_code=exit_code, done=done)

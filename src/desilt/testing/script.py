@@ -13,7 +13,8 @@ from typing import Any
 from desilt import errors
 from desilt.domain.times import EPOCH
 from desilt.errors import BadRequest, DesiltError
-from desilt.testing.operation import ADDRESS, FIELDS, REF, REMEMBERED, VOCABULARY, Operation, brief
+from desilt.testing.operation import ADDRESS, FIELDS, REF, REMEMBERED, Operation, brief
+from desilt.testing.vocabulary import VOCABULARY
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = EPOCH + timedelta(seconds=2**32)  # names of objects count seconds in four bytes
@@ -72,8 +73,10 @@ def _read(line: str, where: str) -> Operation:
     """One line as an operation."""
     try:
         said = json.loads(line, object_pairs_hook=_once_each)
-    except (ValueError, RecursionError) as error:
-        raise BadRequest(f"this is not JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"this is not JSON: {error.msg}, at column {error.colno}") from None
+    except (ValueError, RecursionError):
+        raise BadRequest("this is JSON beyond measure: numbers too long or lists too deep") from None
     if not isinstance(said, dict):
         raise BadRequest(f"a line is one JSON object, not {brief(said)}")
     if not said.keys() & {"do", "at", "say"} or ("do" not in said and said.keys() - {"at", "say"}):

@@ -5,14 +5,15 @@ its turn comes. docs/scenarios.md is the same table for readers.
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from desilt.domain.history import Commit
 from desilt.lake.linking import PhysicalAddress
 from desilt.lake.merge import Strategy
-from desilt.testing.operation import Operation, Turn, word
+from desilt.testing.operation import Operation, Turn, Word
 
 Metadata = Mapping[str, str] | None
 SOME_BYTES = 16
@@ -27,6 +28,22 @@ class Handed:
     branch: str
     path: str
     out: PhysicalAddress
+
+
+VOCABULARY: dict[str, Word] = {}
+
+
+def word(
+    *, names: str = "", one_of: tuple[str, ...] = (), never_both: tuple[tuple[str, str], ...] = ()
+) -> Callable[[Callable[..., Any]], Word]:
+    """Put a function into the vocabulary; ``names`` is what `as` remembers of it: a commit or an address."""
+
+    def enter(act: Callable[..., Any]) -> Word:
+        made = Word(act, names, one_of, never_both)
+        VOCABULARY[made.do] = made
+        return made
+
+    return enter
 
 
 @word()

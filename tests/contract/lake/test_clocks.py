@@ -60,8 +60,31 @@ def test_a_manual_clock_stands_where_it_was_set(lake, tmp_path):
     again = Lake(lake.database, store).repository("manual")
     again.set_clock(MANUAL + timedelta(days=30))
     assert Lake(lake.database, store).repository("manual").clock() == MANUAL + timedelta(days=30)
-    with pytest.raises(BadRequest, match="does not go back"):
-        again.set_clock(MANUAL)
+    for stale in (again, manual):
+        with pytest.raises(BadRequest, match="does not go back"):
+            stale.set_clock(MANUAL + timedelta(days=1))
+
+
+def test_a_manual_clock_is_one_repositorys_own(lake):
+    manual = lake.create_repository("manual", clock_at=MANUAL)
+    other = lake.create_repository("other", clock_at=MANUAL + timedelta(days=1))
+    usual = lake.create_repository("usual")
+    for repo in (manual, other, usual):
+        entry = repo.put("main", "a", b"1")
+        stored = repo.store.head(repo.prefix + entry.address).modified_at
+        assert abs(stored - repo.clock()) < timedelta(minutes=1)
+        repo.commit("main", "each by its own clock")
+
+
+@pytest.mark.parametrize(
+    "moment", [datetime(1969, 12, 31, tzinfo=UTC), datetime(2106, 1, 1, tzinfo=UTC), datetime(2026, 1, 1)]
+)  # noqa: DTZ001
+def test_a_moment_that_cannot_be_kept_is_refused(lake, moment):
+    with pytest.raises(BadRequest, match="cannot be kept"):
+        lake.create_repository("manual", clock_at=moment)
+    repo = lake.create_repository("manual", clock_at=MANUAL)
+    with pytest.raises(BadRequest, match="cannot be kept"):
+        repo.set_clock(moment)
 
 
 def test_the_systems_clock_is_not_set(repo):

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desilt.domain.address import is_inside, partition, partition_time, uid, uid_time
@@ -14,6 +14,7 @@ from desilt.errors import InvalidPath
 TIMES = st.datetimes(datetime(1998, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
 
+@settings(deadline=None)
 @given(TIMES, st.binary(min_size=8, max_size=8))
 def test_a_uid_tells_its_second(now, entropy):
     name = uid(now, entropy)
@@ -21,6 +22,7 @@ def test_a_uid_tells_its_second(now, entropy):
     assert uid_time(name) == now.replace(microsecond=0)
 
 
+@settings(deadline=None)
 @given(TIMES, TIMES)
 def test_newer_partitions_list_first(one, other):
     older, newer = sorted((one, other))
@@ -33,11 +35,13 @@ def test_a_uid_without_enough_chance_is_refused():
         uid(EPOCH, b"short")
 
 
+@settings(deadline=None)
 @given(TIMES)
 def test_nanoseconds_count_from_1970(moment):
     assert EPOCH + timedelta(microseconds=nanoseconds(moment) // 1000) == moment
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=256))
 def test_any_text_is_a_path_and_stays_as_it_is(path):
     assert encode_path(path).decode() == path

@@ -1,0 +1,123 @@
+"""The rows of a repository at one moment, as a check needs them: refs, commits, staging, tickets, tombstones."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.domain.history import Commit
+from desilt.domain.ticket import Ticket
+from desilt.errors import CorruptTable, Unreadable
+from desilt.lake import commits, refs, staging, tickets
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+from desilt.lake.refs import Branch, Tag
+from desilt.sstable.columns import entry_columns
+from desilt.sstable.table import RAW
+
+About = Mapping[str, str]
+
+STONES = pa.schema(
+    [("address", pa.large_string()), ("run", pa.string()), ("rule", pa.string()), ("condemned_at", pa.int64())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A table that is not sound; ``missing`` if it is not there at all."""
+
+    table: str
+    where: About
+    fact: str
+    missing: bool = False
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The rows of a repository at one moment."""
+
+    taken_at: datetime
+    branches: list[Branch]
+    tags: list[Tag]
+    commits: dict[str, Commit]
+    corrupt_commits: list[str]
+    tickets: list[Ticket]
+    stones: pa.Table
+    staged: list[tuple[About, pa.RecordBatch]] = field(default_factory=list)
+    flaws: list[Flaw] = field(default_factory=list)
+    strays: list[tuple[str, str]] = field(default_factory=list)  # staging token, what is wrong with it
+    stray_addresses: list[str] = field(default_factory=list)
+
+    def has_commit(self, commit_id: str) -> bool:
+        return commit_id in self.commits or commit_id in self.corrupt_commits
+
+
+def take(core: Core) -> Snapshot:
+    """All rows that matter, in one snapshot. The clock is read first: what is younger may be missing here."""
+    now = core.clock()
+    with core.database.read() as tx:
+        found, corrupt = _commits(tx, core.uid)
+        stones = tx.rows("SELECT address, run, rule, condemned_at FROM tombstones WHERE repository = ?", core.uid)
+        seen = Snapshot(
+            now,
+            refs.branches(tx, core.uid),
+            list(refs.tags(tx, core.uid)),
+            found,
+            corrupt,
+            list(tickets.open_at(tx, core.uid, now)),
+            pa.Table.from_arrays(
+                [pa.array(column, kind) for column, kind in zip(_columns(stones, 4), STONES.types, strict=True)],
+                schema=STONES,
+            ),
+        )
+        for branch in seen.branches:
+            for token in branch.tokens:
+                _stage(seen, tx, token, {"ref": branch.name, "staging": token})
+        _strays(seen, tx)
+    return seen
+
+
+def _commits(tx: Transaction, repository: str) -> tuple[dict[str, Commit], list[str]]:
+    try:
+        return {commit.id: commit for commit in commits.every(tx, repository)}, []
+    except Unreadable:
+        pass  # one by one, to leave out only what is not readable
+    found, corrupt, fetch = {}, [], commits.fetching(tx, repository)
+    for (commit_id,) in list(tx.rows("SELECT id FROM commits WHERE repository = ?", repository)):
+        try:
+            found[commit_id] = fetch(commit_id)
+        except Unreadable:
+            corrupt.append(commit_id)
+    return found, corrupt
+
+
+def _stage(seen: Snapshot, tx: Transaction, token: str, where: About) -> None:
+    for changes in staging.changes(tx, [token]):
+        records = changes.filter(pc.is_valid(changes["value"])).cast(RAW)
+        try:
+            seen.staged.append((where, entry_columns(records, token)))
+        except CorruptTable as error:
+            seen.flaws.append(Flaw(token, where, f"up to {len(records):,} staged changes: {error.reason}"))
+
+
+def _strays(seen: Snapshot, tx: Transaction) -> None:
+    """Staging areas of no branch, in the whole lake: their rows do not say whose they were."""
+    known = "SELECT token FROM branches UNION SELECT token FROM sealed WHERE branch IN (SELECT uid FROM branches)"
+    lost = list(tx.rows(f"SELECT token, COUNT(*) FROM staging WHERE token NOT IN ({known}) GROUP BY token"))
+    for token, count in lost:
+        seen.strays.append((token, f"{count:,} staged changes belong to no branch of any repository"))
+        for changes in staging.changes(tx, [token]):
+            try:
+                records = changes.filter(pc.is_valid(changes["value"])).cast(RAW)
+                seen.stray_addresses += entry_columns(records, token)["address"].to_pylist()
+            except CorruptTable as error:
+                seen.flaws.append(Flaw(token, {"staging": token}, error.reason))
+    for token, branch in tx.rows("SELECT token, branch FROM sealed WHERE branch NOT IN (SELECT uid FROM branches)"):
+        seen.strays.append((token, f"it is sealed for branch {branch}, which is not there"))
+
+
+def _columns(rows: Iterable[tuple[object, ...]], width: int) -> list[list[object]]:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return columns or [[] for _ in range(width)]

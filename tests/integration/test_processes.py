@@ -1,0 +1,193 @@
+"""Real processes on one lake, some of them killed: what was acknowledged is there, and the lake goes on."""
+
+import itertools
+import os
+import random
+import signal
+import sqlite3
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from desilt.lake import Lake
+from desilt.lake.lake import Location
+from histories import BRANCHES, Judge, from_lines, still_works
+from workers import STAGING_AND_CONDEMNING, host, opened
+
+PATIENCE = 20  # no single thing here takes longer, on a slow machine
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with host() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """Where a lake can be: the URL of its database, and a directory."""
+    if request.param == "sqlite":
+        return {"url": f"sqlite://{tmp_path}/lake/desilt.db", "directory": f"{tmp_path}/lake"}
+    return {"url": request.getfixturevalue("fresh_postgres_url")(), "directory": f"{tmp_path}/lake"}
+
+
+@pytest.fixture
+def repo(place):
+    lake = Lake.create(Location(place["directory"], place["url"], None))
+    made = lake.create_repository("many")
+    for name in BRANCHES[1:]:
+        made.create_branch(name, "main")
+    yield made
+    lake.close()
+
+
+def roaming(processes, place, repo, tmp_path, *, seconds, count, kill, **facts):
+    """Random operations of ``count`` processes at once; what they recorded, and how many were killed."""
+    chance, numbers, killed = random.Random(), itertools.count(), 0
+    until = time.monotonic() + seconds
+
+    def start():
+        number = next(numbers)
+        log = f"{tmp_path}/{number}.log"
+        return processes.start("roam", **place, **facts, name=f"w{number}", seed=chance.random(), until=until, log=log)
+
+    running = [start() for _ in range(count)]
+    while kill and time.monotonic() < until - 0.3:
+        time.sleep(chance.uniform(0.05, 0.4))
+        victim = running.pop(chance.randrange(len(running)))
+        os.kill(victim, signal.SIGKILL)
+        killed += processes.end_of(victim) == -signal.SIGKILL
+        running.append(start())
+    assert [processes.end_of(pid) for pid in running] == [0] * count
+    assert time.monotonic() < until + PATIENCE
+    records = [one for log in tmp_path.glob("*.log") for one in from_lines(log.open())]
+    Judge(repo).judge(records)
+    still_works(repo)
+    return records, killed
+
+
+def test_processes_that_roam_and_are_killed_lose_nothing(processes, place, repo, tmp_path):
+    records, killed = roaming(processes, place, repo, tmp_path, seconds=3, count=4, kill=True)
+    assert sum(one.acknowledged for one in records) > 50
+    assert killed > 3
+
+
+def test_what_is_staged_while_others_condemn_is_held_or_refused(processes, place, repo, tmp_path):
+    facts = {"often": STAGING_AND_CONDEMNING, "rare": STAGING_AND_CONDEMNING}
+    records, _ = roaming(processes, place, repo, tmp_path, seconds=3, count=5, kill=False, **facts)
+    assert any(one.condemned for one in records)
+
+
+def test_everything_that_many_processes_commit_at_once_is_in_history(processes, place, repo, tmp_path):
+    running = [
+        processes.start("put_and_commit", **place, name=f"w{number}", times=8, log=f"{tmp_path}/{number}.log")
+        for number in range(4)
+    ]
+    assert [processes.end_of(pid) for pid in running] == [0] * 4
+    if list(repo.uncommitted("main")):
+        repo.commit("main", "the rest")
+    acknowledged = {line.strip() for log in tmp_path.glob("*.log") for line in log.open()}
+    assert len(acknowledged) == 32
+    assert {entry.path for entry in repo.list("main@")} == acknowledged
+    history = list(repo.log("main"))
+    assert all(len(commit.parents) <= 1 for commit in history)
+    added = [change.path for older in history[:-1] for change in repo.diff(older.parents[0], older.id)]
+    assert sorted(added) == sorted(acknowledged)  # each by one commit alone
+
+
+@pytest.mark.parametrize("what", ["branch", "tag", "repository"])
+@pytest.mark.usefixtures("repo")
+def test_of_many_who_create_the_same_name_one_wins(processes, place, tmp_path, what):
+    at = time.monotonic() + 0.3
+    logs = [tmp_path / f"{number}.log" for number in range(6)]
+    running = [processes.start("take", **place, what=what, at=at, log=str(log)) for log in logs]
+    assert [processes.end_of(pid) for pid in running] == [0] * 6
+    assert sorted(log.read_text() for log in logs) == ["exists"] * 5 + ["won"]
+
+
+def test_many_processes_may_race_to_make_the_same_lake(processes, place, tmp_path):
+    for number in range(10 if place["url"].startswith("sqlite") else 1):
+        there = {key: text.replace("/lake", f"/lake{number}") for key, text in place.items()}
+        at = time.monotonic() + 0.05
+        running = [processes.start("make_lake", **there, at=at, log=f"{tmp_path}/{one}.log") for one in range(8)]
+        assert [processes.end_of(pid) for pid in running] == [0] * 8
+        lake = Lake.open(Location(there["directory"], there["url"], None))
+        assert len(list(lake.repository("many").list("main"))) == 8
+        lake.close()
+
+
+def test_a_lake_is_made_beside_another_process_that_is_just_making_it(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "desilt.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE not_in_wal_mode_yet (x)")
+        other.execute("BEGIN IMMEDIATE")
+        done = threading.Timer(0.3, other.execute, ["COMMIT"])
+        done.start()
+        lake = Lake.create(Location(str(tmp_path), f"sqlite://{tmp_path}/desilt.db", None))
+        assert lake.repositories() == []
+        lake.close()
+        done.join()
+
+
+def test_a_forked_child_goes_on_when_its_parent_has_closed_the_lake(processes, place, repo):
+    repo.database.close()  # only those two have it open
+    assert processes.end_of(processes.start("outlive", **place)) == 0
+    assert {entry.path for entry in repo.list("main")} == {"parent", "child", "orphan"}
+
+
+def shown(repo, branch):
+    if branch not in {one.name for one in repo.branches()}:
+        return None
+    return {entry.path: b"".join(repo.get(branch, entry.path)).decode() for entry in repo.list(branch)}
+
+
+PREPARED = {"staged": "staged", "older": "older"}
+MERGED = {"older": "older", "theirs": "theirs"}
+OUTCOMES = {  # what a branch may show once a process has died there: all of it, or nothing
+    "put": [PREPARED, {**PREPARED, "put": "put"}],
+    "link": [PREPARED, {**PREPARED, "linked": "linked"}],
+    "move": [PREPARED, {"older": "older", "moved": "staged"}],
+    "commit": [PREPARED],
+    "merge": [{"older": "older"}, MERGED],
+    "reset": [PREPARED, {"older": "older"}],
+    "delete": [PREPARED, None],
+}
+
+
+SLOW = ("commit", "merge")  # killed before each step; the others before each statement too
+
+
+@pytest.mark.parametrize("operation", OUTCOMES)
+def test_a_process_killed_anywhere_leaves_all_of_an_operation_or_nothing(processes, place, repo, operation):
+    repo.put("main", "older", b"older")
+    repo.commit("main", "older")
+    repo.create_branch("other", "main")
+    repo.put("other", "theirs", b"theirs")
+    repo.commit("other", "theirs")
+    seen = []
+    for pause in itertools.count():
+        branch = f"b{pause}"
+        repo.create_branch(branch, "main")
+        if operation != "merge":
+            repo.put(branch, "staged", b"staged")
+        began = time.monotonic()
+        facts = {"operation": operation, "branch": branch, "pause": pause, "fine": operation not in SLOW}
+        ended = processes.end_of(processes.start("once", **place, **facts))
+        assert ended in (0, -signal.SIGKILL)
+        left = shown(repo, branch)
+        assert left in OUTCOMES[operation], f"killed at pause {pause}"
+        seen.append(left)
+        if left is None:
+            repo.create_branch(branch, "main")
+        repo.put(branch, "next", b"next")
+        made = repo.commit(branch, "next")
+        assert shown(repo, branch) == {**(left or {"older": "older"}), "next": "next"}
+        assert next(repo.log(branch)).id == made.id
+        assert not list(repo.uncommitted(branch))
+        assert time.monotonic() - began < PATIENCE
+        if ended == 0:
+            break
+    assert pause > 0
+    assert all(one in seen for one in OUTCOMES[operation])
+    still_works(opened(**place).repository("many"))

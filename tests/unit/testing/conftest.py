@@ -1,0 +1,24 @@
+"""Lakes to replay scenarios into: one in memory, one in a directory."""
+
+import pytest
+
+from desilt.lake import Lake, schema
+from desilt.lake.database import open_database
+from desilt.lake.lake import locate
+from desilt.objects.memory import MemoryStore
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """Objects in memory, each test its own."""
+    database = open_database(f"sqlite://{tmp_path}/lake.db", create=True)
+    schema.create(database, storage="")
+    yield Lake(database, MemoryStore())
+    database.close()
+
+
+@pytest.fixture
+def directory_lake(tmp_path):
+    opened = Lake.create(locate(f"{tmp_path}/lake#demo"))
+    yield opened
+    opened.close()
