@@ -77,8 +77,8 @@ def test_a_manual_clock_is_one_repositorys_own(lake):
 
 
 @pytest.mark.parametrize(
-    "moment", [datetime(1969, 12, 31, tzinfo=UTC), datetime(2106, 1, 1, tzinfo=UTC), datetime(2026, 1, 1)]
-)  # noqa: DTZ001
+    "moment", [datetime(1969, 12, 31, tzinfo=UTC), datetime(2106, 1, 1, tzinfo=UTC), MANUAL.replace(tzinfo=None)]
+)
 def test_a_moment_that_cannot_be_kept_is_refused(lake, moment):
     with pytest.raises(BadRequest, match="cannot be kept"):
         lake.create_repository("manual", clock_at=moment)
