@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from math import inf
 
 from desilt.errors import BadRequest, Conflict, Gone, NotFound
-from desilt.lake import commits, refs, repositories, staging, tickets, tombstones
+from desilt.lake import commits, fsck, refs, repositories, staging, tickets, tombstones
 from desilt.lake.tombstones import Tombstone
 from desilt.sstable.values import decode_entry
 from desilt.testing import oracle
@@ -222,8 +222,10 @@ class Judge:
         self.repo = repo
         self._files = {}  # metarange -> {path: entry}
         self._read = {}  # address -> text
+        self._taken_back = {}  # commit -> paths
         self._seen = None
         self._generation = 0
+        self._missed = {}  # (branch, path) that was written and not there -> since when
 
     # ---- while it happens
 
@@ -241,9 +243,22 @@ class Judge:
         if self._seen is not None and seen != self._seen:
             if pointed != self._seen[0]:
                 assert generation > self._generation, "refs moved, and their generation did not"
-            self.nothing_acknowledged_is_missing(records)
+            visible = self.shown()
+            self.nothing_acknowledged_is_missing(records, visible)
+            self.nothing_comes_back(records, visible)
         self._seen, self._generation = seen, generation
         assert not held & gone, "what is staged is condemned"
+
+    def nothing_comes_back(self, records, visible):
+        """What a reset took stays away, whatever commit was under way."""
+        now = max(record.began for record in records)
+        for record in records:
+            if record.kind in WRITES and record.acknowledged:
+                there, place = record.path in visible.get(record.branch, {}), (record.branch, record.path)
+                if there and place in self._missed:
+                    assert self.may_be_shown_again(record, records, self._missed[place]), f"back again: {record}"
+                if not there:
+                    self._missed.setdefault(place, now)
 
     # ---- at the end
 
@@ -254,27 +269,25 @@ class Judge:
             known = {token for one in refs.branches(tx, self.repo.uid) for token in one.tokens}
             orphans = {token for (token,) in tx.rows("SELECT DISTINCT token FROM staging")} - known
         assert not orphans, "staging areas that no branch knows"
-        self.nothing_acknowledged_is_missing(records)
-        self.all_was_attempted_and_reads_right(records, every, {address for address, _ in stones})
+        visible = self.shown()
+        self.nothing_acknowledged_is_missing(records, visible)
+        self.all_was_attempted_and_reads_right(records, every, visible, {address for address, _ in stones})
         self.history_is_sound(every)
         self.acknowledged_commits_are_in_history(records, every)
         self.program_order_is_kept(records, every)
         self.refs_are_what_was_acknowledged(records)
         self.what_is_condemned_is_held_by_nobody({address for address, run in stones if run == "gc"}, every)
 
-    def nothing_acknowledged_is_missing(self, records):
-        visible = {one.name: self.visible(one.name) for one in self.repo.branches()}
+    def nothing_acknowledged_is_missing(self, records, visible):
         for record in records:
             if record.kind in WRITES and record.acknowledged and not self.excused(record, records):
                 assert record.path in visible.get(record.branch, {}), f"lost: {record}"
             if record.kind in REMOVES and record.acknowledged and not self.may_be_back(record, records):
                 assert record.source not in visible.get(record.branch, {}), f"back again: {record}"
 
-    def all_was_attempted_and_reads_right(self, records, every, gone):
+    def all_was_attempted_and_reads_right(self, records, every, visible, gone):
         texts = {record.path: record.text for record in records if record.kind in WRITES and record.happened}
-        shown = [self.files(commit) for commit in every.values()]
-        shown += [self.visible(one.name) for one in self.repo.branches()]
-        for files in shown:
+        for files in [*map(self.files, every.values()), *visible.values()]:
             for path, entry in files.items():
                 assert path in texts, f"{path} came from nowhere, or from a write that was refused"
                 if entry.address not in gone:
@@ -362,22 +375,35 @@ class Judge:
             if other.happened and other.ended >= removal.began
         )
 
+    def may_be_shown_again(self, write, records, since):
+        """Whether something may have brought back what was missed ``since`` then."""
+        return any(
+            (other.kind in ("merge", "revert", "branch_off", "delete") and other.branch == write.branch)
+            or (other.kind in REMOVES and other.source == write.path)
+            for other in records
+            if other.happened and (other.ended >= since or other.kind in REMOVES)
+        )
+
     def taken_back(self, commit_id):
         """The paths that a revert of this commit may touch."""
+        if commit_id in self._taken_back:
+            return self._taken_back[commit_id]
         with self.repo.database.read() as tx:
             fetch = commits.fetching(tx, self.repo.uid)
             commit = fetch(commit_id)
             before = [fetch(parent) for parent in commit.parents[:1]]
         old, new = self.files(before[0]) if before else {}, self.files(commit)
-        return {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        touched = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        return self._taken_back.setdefault(commit_id, touched)
 
     def files(self, commit):
         if commit.metarange not in self._files:
             self._files[commit.metarange] = {entry.path: entry for entry in self.repo.list(commit.id)}
         return self._files[commit.metarange]
 
-    def visible(self, branch):
-        return {entry.path: entry for entry in self.repo.list(branch)}
+    def shown(self):
+        """What every branch shows."""
+        return {one.name: {entry.path: entry for entry in self.repo.list(one.name)} for one in self.repo.branches()}
 
     def text(self, address):
         if address not in self._read:
@@ -390,7 +416,8 @@ def by_writer(record):
 
 
 def still_works(repo, name="afterwards"):
-    """An ordinary day: put, commit, merge."""
+    """An ordinary day on a sound repository: put, commit, merge."""
+    assert fsck.check(repo).sound
     repo.create_branch(name, "main")
     repo.put(name, f"{name}/file", b"as ever")
     made = repo.commit(name, "as ever")

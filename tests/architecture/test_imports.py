@@ -16,6 +16,7 @@ ALLOWED = {
     "domain": {"errors"},
     "spark": {"errors"},
     "sstable": {"errors", "domain"},
+    "frames": {"errors", "domain"},
     "objects": {"errors", "clock", "domain"},
     "lake": {"errors", "clock", "domain", "sstable", "objects"},
     "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack
 
 import pytest
 
@@ -118,19 +118,25 @@ def test_many_processes_may_race_to_make_the_same_lake(processes, place, tmp_pat
         lake.close()
 
 
+@pytest.mark.xfail(strict=True, reason="SQLite does not wait when it is told to switch to WAL")
 def test_a_lake_is_made_beside_another_process_that_is_just_making_it(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "desilt.db", isolation_level=None, check_same_thread=False)) as other:
-        other.execute("CREATE TABLE not_in_wal_mode_yet (x)")
-        other.execute("BEGIN IMMEDIATE")
+    other = sqlite3.connect(tmp_path / "desilt.db", isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE not_in_wal_mode_yet (x)")
+    other.execute("BEGIN IMMEDIATE")
+    with ExitStack() as stack:
+        stack.callback(other.close)
         done = threading.Timer(0.3, other.execute, ["COMMIT"])
         done.start()
+        stack.callback(done.join)
         lake = Lake.create(Location(str(tmp_path), f"sqlite://{tmp_path}/desilt.db", None))
+        stack.callback(lake.close)
         assert lake.repositories() == []
-        lake.close()
-        done.join()
 
 
-def test_a_forked_child_goes_on_when_its_parent_has_closed_the_lake(processes, place, repo):
+def test_a_forked_child_goes_on_when_its_parent_has_closed_the_lake(processes, place, repo, request):
+    if place["url"].startswith("sqlite"):
+        reason = "a child that inherits connections takes no locks of its own, and its WAL is deleted"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     repo.database.close()  # only those two have it open
     assert processes.end_of(processes.start("outlive", **place)) == 0
     assert {entry.path for entry in repo.list("main")} == {"parent", "child", "orphan"}

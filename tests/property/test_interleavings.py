@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from desilt.errors import Gone
 from desilt.lake import Lake, refs, repositories, schema, staging, tickets
 from desilt.lake.database import open_database
 from desilt.objects.memory import MemoryStore
@@ -20,8 +21,8 @@ from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, 
 from histories import BRANCHES, Judge, Writer, condemn, still_works
 
 OFTEN = {
-    "put": 16, "link": 4, "commit": 9, "merge": 6, "copy": 3, "move": 3, "remove": 2, "copy_across": 2,
-    "reset_path": 4, "reset": 1, "revert": 3, "branch_off": 2, "delete": 1, "tag": 1, "collect": 3, "expire": 1,
+    "put": 16, "link": 4, "commit": 9, "merge": 6, "copy": 3, "move": 5, "remove": 5, "copy_across": 2,
+    "reset_path": 4, "reset": 2, "revert": 3, "branch_off": 2, "delete": 1, "tag": 1, "collect": 4, "expire": 2,
 }  # fmt: skip
 KINDS, WEIGHTS = zip(*OFTEN.items(), strict=True)
 
@@ -44,7 +45,7 @@ def some_operation(random):
 
 def some_schedule(random):
     """Who goes on, and for how many steps."""
-    longest = random.choice((1, 3, 9))
+    longest = random.choice((1, 3, 9, 30))
     return [(random.randrange(4), random.randint(1, longest)) for _ in range(300 // longest)]
 
 
@@ -180,6 +181,59 @@ def test_writers_interleaved_inside_of_their_transactions_lose_nothing(fresh_pos
     explored(lambda _: fresh_postgres_url(), examples=6, patience=0.05)
 
 
+# ---- a collector between any two steps
+
+
+def link(repo, branch):
+    handed = repo.physical_address(branch, "new")
+    repo.store.put(repo.prefix + handed.ticket.address, [b"new"])
+    return repo.link(branch, "new", handed.token)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda repo, branch: repo.put(branch, "new", b"new"),
+        link,
+        lambda repo, branch: repo.copy(branch, "old", branch, "new"),
+        lambda repo, branch: repo.move(branch, "old", "new"),
+        lambda repo, branch: repo.copy("main", "first/0", branch, "new"),
+    ],
+    ids=["put", "link", "copy", "move", "copy from elsewhere"],
+)
+def test_a_write_is_staged_before_its_object_is_condemned_or_never(tmp_path, act):
+    world, outcomes = World(in_directory(tmp_path)), []
+    for at in itertools.count():
+        branch, steps, left = f"b{at}", Steps(), iter(range(at))
+        world.repo.create_branch(branch, "main")
+        world.repo.put(branch, "old", b"old")
+        world.repo.commit(branch, "old")
+
+        def collect_at_last(steps=steps, left=left):
+            if next(left, "now") == "now":
+                steps.pause = lambda: None
+                everything = sorted(oracle.stored(world.repo))
+                kept = {world.repo.stat("main", "first/0").address}
+                condemn(world.repo, "a run", everything, lambda _: kept, tickets_hold=False)
+
+        lake = Lake(SteppedDatabase(world.database, steps), stepped(world.store, steps), clock=world.clock)
+        repo = lake.repository("many")
+        steps.pause = collect_at_last
+        try:
+            entry = act(repo, branch)
+            outcomes.append("staged")
+            assert world.repo.stat(branch, "new") == entry
+        except Gone:
+            outcomes.append("gone")
+            assert "new" not in {one.path for one in world.repo.list(branch)}
+        world.judge.glance(world.records)
+        if steps.pause is collect_at_last:
+            break
+    world.database.close()
+    assert at > 2
+    assert set(outcomes) == {"staged", "gone"}
+
+
 # ---- locks: orders of events that random schedules seldom hit
 
 
@@ -236,6 +290,7 @@ class Together:
         return self.outcomes
 
 
+@pytest.mark.xfail(strict=True, reason="a commit locks its branch before its repository, a put the other way round")
 def test_a_put_a_commit_a_tag_and_a_collector_never_wait_for_each_other_in_a_circle(world, monkeypatch):
     moved = Gate(monkeypatch, repositories, "moved", before=["commit"], after=["tag"])
     writing = Gate(monkeypatch, repositories, "writing", after=["put"])
@@ -254,6 +309,7 @@ def test_a_put_a_commit_a_tag_and_a_collector_never_wait_for_each_other_in_a_cir
     assert together.finish() == dict.fromkeys(["put", "commit", "tag", "collector"], "done")
 
 
+@pytest.mark.xfail(strict=True, reason="row locks that are shared overtake one that waits to be alone")
 def test_a_stream_of_puts_does_not_keep_a_commit_waiting(world, monkeypatch):
     seconds, until = 4, time.monotonic() + 4
     inside = threading.Condition()
@@ -288,6 +344,7 @@ def test_a_stream_of_puts_does_not_keep_a_commit_waiting(world, monkeypatch):
     assert set(together.finish().values()) == {"done"}
 
 
+@pytest.mark.xfail(strict=True, reason="a reset gathers staging areas without asking whether somebody condemns")
 def test_while_somebody_condemns_what_is_staged_stays_where_it_is(world):
     kept = world.repo.put("main", "kept", b"kept")
     world.repo.put("main", "reset", b"reset")

@@ -94,7 +94,9 @@ def show(repository: Repository, found: Findings) -> None:
                 click.echo(f"  → {WAYS_ON[kind]}")
     for text in found.left_out:
         click.echo(f"\nleft out: {text}")
-    click.echo("\nSound: no errors." if found.sound else f"\nNot sound: {found.errors:,} errors.")
+    click.echo(
+        "\nSound: no errors." if found.sound else f"\nNot sound: {found.errors:,} error{'s' * (found.errors != 1)}."
+    )
 
 
 def about(one: Finding) -> str:

@@ -148,6 +148,7 @@ class Turns:
         self._waiting: set[str] = set()
         self._running: set[str] = set()
         self._failed: list[BaseException] = []
+        self._over = False
 
     def pause(self) -> None:
         """Called by a writer's thread: wait to be chosen."""
@@ -156,7 +157,9 @@ class Turns:
             self._running.discard(name)
             self._waiting.add(name)
             self._changed.notify_all()
-            self._changed.wait_for(lambda: name in self._running)
+            self._changed.wait_for(lambda: name in self._running or self._over)
+            if self._over:
+                raise Crash
 
     def run(self, writers: Mapping[str, Callable[[], None]]) -> None:
         """Until every writer has ended; what one of them raised, this raises."""
@@ -164,10 +167,14 @@ class Turns:
         for name, body in writers.items():
             threading.Thread(target=self._whole, args=(name, body), name=name, daemon=True).start()
         with self._changed:
-            while self._settle():
-                chosen = self._choose(sorted(self._waiting))
-                self._waiting.remove(chosen)
-                self._running.add(chosen)
+            try:
+                while self._settle():
+                    chosen = self._choose(sorted(self._waiting))
+                    self._waiting.remove(chosen)
+                    self._running.add(chosen)
+                    self._changed.notify_all()
+            finally:
+                self._over = True  # whoever still waits is not left behind
                 self._changed.notify_all()
         if self._failed:
             raise self._failed[0]

@@ -9,11 +9,6 @@ from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.objects.memory import MemoryStore
 
-NOT_CHECKED = {
-    "test_an_object_condemned_between_look_and_read_is_gone_and_a_lost_one_is_named",  # loses all there is
-    "test_a_manual_clock_stands_where_it_was_set",  # keeps a repository's objects in another store
-}
-
 
 class Ticking:
     """A clock that moves one second each time it is read."""
@@ -49,7 +44,7 @@ def lake(request, database_url, clock):
     schema.create(database, storage="")
     made = Lake(database, MemoryStore(clock=clock), clock=clock, raggedness=7)
     yield made
-    if "unsound" not in request.fixturenames and request.node.originalname not in NOT_CHECKED:
+    if "unsound" not in request.fixturenames:
         for name in made.repositories():
             found = check(made.repository(name), deep=True)
             assert found.sound, found.findings

@@ -50,6 +50,7 @@ def test_a_merge_is_later_than_both_its_parents(repo, clock):
     assert repo.merge("dev", "main").created_at > source.created_at
 
 
+@pytest.mark.usefixtures("unsound")
 def test_a_manual_clock_stands_where_it_was_set(lake, tmp_path):
     store = LocalStore(tmp_path)
     manual = Lake(lake.database, store).create_repository("manual", clock_at=MANUAL)

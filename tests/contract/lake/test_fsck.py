@@ -279,7 +279,8 @@ def test_a_range_in_the_place_of_a_metarange(repo, damage):
     committed(repo, "main", a="1")
     metarange = repo.resolve("main").commit.metarange
     damage.stored[damage.key(metarange)] = damage.stored[damage.key(ranges(repo)[0])]
-    assert only(check(repo), "corrupt-table").about["table"] == metarange
+    found = only(check(repo), "corrupt-table")
+    assert (found.about["table"], "holds ranges" in found.fact) == (metarange, True)
 
 
 @pytest.mark.parametrize("lie", [{"count": 99}, {"min_key": b"a"}])
@@ -315,7 +316,7 @@ def test_a_damaged_table_hides_no_other_damage_and_makes_nothing_look_unreferenc
     repo.store.put(damage.key("no-table"), [b""])
     found = check(repo)
     assert kinds(found) == {"corrupt-table": 1, "missing-object": 1}
-    assert "1 tables could not be read" in found.left_out[0]
+    assert "1 table could not be read" in found.left_out[0]
 
 
 # ---- objects
@@ -344,6 +345,13 @@ def test_a_missing_object_is_one_finding_however_many_commits_hold_it(repo, dama
     found = check(repo)
     assert kinds(found) == {"missing-object": 2}
     assert [one.about["path"] for one in found.findings] == ["copy", "a"]
+
+
+def test_the_default_branch_is_the_first_witness(repo, damage):
+    committed(repo, "main", a="1")
+    repo.create_branch("aaa", "main")
+    damage.remove(address(repo, "a"))
+    assert only(check(repo), "missing-object").about["ref"] == "main@"
 
 
 def test_a_missing_object_that_is_only_staged_or_sealed_or_hidden(repo, damage):
@@ -503,6 +511,15 @@ def test_files_in_no_folder_of_ours(repo):
     assert kinds(found) == {"foreign-file": 3}
 
 
+def test_a_file_in_no_folder_of_ours_that_an_entry_points_to_is_an_object(repo):
+    repo.store.put(f"{repo.prefix}data/x", [b"x"])
+    with repo.database.write() as tx:
+        old = Entry("a", "data/x", 1, "", 0, address_type=AddressType.BY_PREFIX)
+        staging.stage(tx, repo.resolve("main").branch.token, b"a", encode_entry(old))
+    found = check(repo)
+    assert (found.findings, found.totals.objects) == ((), 1)
+
+
 def test_all_are_counted_and_some_are_listed(repo, monkeypatch):
     monkeypatch.setattr(findings, "LISTED", 3)
     write(repo, "main", **MANY)
@@ -516,13 +533,14 @@ def test_all_are_counted_and_some_are_listed(repo, monkeypatch):
 
 @pytest.fixture
 def meanwhile(repo, monkeypatch):
-    """Run an action between the snapshot of the next check and its listing."""
+    """Run actions between snapshot and listing: the first in the next look, the second in the one after."""
     real = repo.store.list
 
-    def arrange(action):
+    def arrange(*actions):
+        todo = iter(actions)
+
         def listing(*arguments):
-            monkeypatch.setattr(repo.store, "list", real)
-            action()
+            next(todo, lambda: None)()
             return real(*arguments)
 
         monkeypatch.setattr(repo.store, "list", listing)
@@ -569,6 +587,32 @@ def test_a_commit_collected_meanwhile_with_its_tables_is_no_error(repo, damage, 
     found = check(repo)
     assert found.sound
     assert kinds(found) == {"unreferenced-object": 1}
+
+
+def test_a_second_look_blames_only_what_the_first_did(repo, damage, meanwhile):
+    committed(repo, "main", first="1", second="2", third="3")
+    entries = {path: address(repo, path) for path in ("first", "second", "third")}
+    lost = []
+    for name in ("one", "two"):
+        repo.create_branch(name, "main~1")
+        lost.append(committed(repo, name, a=name))
+        repo.delete_branch(name)
+
+    def collect(commit, path):
+        damage.sql("DELETE FROM commits WHERE id = ?", commit.id)
+        damage.remove(commit.metarange)
+        condemn(repo, entries[path])
+        damage.remove(entries[path])
+
+    def spoil():
+        collect(lost[1], "second")
+        damage.alter(entries["third"], lambda _: b"longer")
+
+    meanwhile(lambda: collect(lost[0], "first"), spoil)
+    assert check(repo).sound
+    found = check(repo)
+    assert found.counts["removed"] == 2
+    assert found.counts["wrong-size"] == 1  # it was whole when the first look saw it
 
 
 def test_damage_is_found_while_others_work(repo, damage, meanwhile):
@@ -658,7 +702,7 @@ def test_the_command_names_errors_a_way_on_and_exits_with_1(cli, place, tmp_path
     assert code == 1
     assert "a/\\x1bb at main@" in out
     assert "restore the objects" in out
-    assert out.endswith("Not sound: 1 errors.\n")
+    assert out.endswith("Not sound: 1 error.\n")
 
 
 def test_the_command_gives_one_json_object(cli, place, tmp_path):

@@ -43,6 +43,7 @@ def test_a_condemned_object_is_gone_for_stat_and_get_with_run_rule_and_date(repo
     assert readable(repo, "main") == {"a": None, "b": "2"}
 
 
+@pytest.mark.usefixtures("unsound")
 def test_an_object_condemned_between_look_and_read_is_gone_and_a_lost_one_is_named(repo):
     committed(repo, "main", a="1", b="2")
     reading = {path: repo.get("main", path) for path in "ab"}

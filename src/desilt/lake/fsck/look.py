@@ -100,7 +100,7 @@ class Look:
         """Whether all is known that may hold something; if not, nothing may be called unreferenced."""
         reasons = []
         if tables := len({flaw.table for flaw in self._claims.flaws}):
-            reasons.append(f"{tables:,} tables could not be read")
+            reasons.append(f"{tables:,} table{'s' * (tables != 1)} could not be read")
         if notes.count("missing-commit", "corrupt-commit"):
             reasons.append("commits are missing or corrupt")
         if reasons:

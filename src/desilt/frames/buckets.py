@@ -1,0 +1,55 @@
+"""Tables sorted by the hash of an address, one row group to a bucket of hashes.
+
+Inventories and held sets written this way are compared bucket by bucket, each by
+one task that reads the same row group of every file: nothing is shuffled.
+"""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from desilt.errors import CorruptTable
+from desilt.frames.hashing import Hashes, address_hash, bucket_of
+
+BUCKETS = 32
+HASH = "hash"
+
+
+def hashed(table: pa.Table, *, by: str = "address") -> pa.Table:
+    """``table`` with the hash of its addresses as first column, in the order of hashes."""
+    hashes = address_hash(table[by].combine_chunks())
+    order = np.argsort(hashes, kind="stable")
+    return table.take(pa.array(order)).add_column(0, HASH, pa.array(hashes[order]))
+
+
+def written(table: pa.Table, *, buckets: int = BUCKETS) -> bytes:
+    """A ``hashed`` table as Parquet, every page with a checksum, a row group (maybe empty) for each bucket."""
+    ends = np.searchsorted(bucket_of(table[HASH].to_numpy(), buckets), np.arange(buckets), side="right")
+    starts = np.concatenate([[0], ends[:-1]])
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True) as writer:
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            writer.write_table(table.slice(start, end - start), row_group_size=max(end - start, 1))
+    return sink.getvalue()
+
+
+def bucket(file: pq.ParquetFile, number: int, columns: list[str], *, name: str, buckets: int = BUCKETS) -> pa.Table:
+    """The rows of one bucket; a file of another shape, or damaged, is refused."""
+    if file.num_row_groups != buckets:
+        raise CorruptTable(name, f"it has {file.num_row_groups} row groups, not one for each of {buckets} buckets")
+    try:
+        return file.read_row_group(number, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise CorruptTable(name, " ".join(str(error).split())) from error
+
+
+def present(hashes: Hashes, held: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which of ``hashes`` (sorted) are among ``held`` (sorted)."""
+    if not len(held):
+        return np.zeros(len(hashes), np.bool_)
+    places = np.searchsorted(held, hashes)
+    places[places == len(held)] = 0
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = held[places] == hashes
+    return found
