@@ -15,7 +15,7 @@ import traceback
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from desilt.errors import AlreadyExists, Conflict
+from desilt.errors import AlreadyExists, Conflict, StorageFailed
 from desilt.lake import Lake
 from desilt.lake.database import open_database
 from desilt.lake.lake import Location
@@ -102,6 +102,26 @@ def outlive(url, directory):
     assert os.waitpid(child, 0)[1] == 0
 
 
+def fork_while_reading(url, directory):
+    """Fork with a listing half read: the child must not write, the parent goes on."""
+    lake = opened(url, directory)
+    repo = lake.repository("many")
+    for number in range(3):
+        repo.put("main", f"parent-{number}", b"x")
+    listing = repo.list("main")
+    next(listing)
+    child = os.fork()
+    if child == 0:
+        try:
+            repo.put("main", "child", b"x")
+        except StorageFailed:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(list(listing)) == 2
+    repo.put("main", "parent-3", b"x")
+
+
 def once(url, directory, operation, branch, pause, fine):
     """One operation that dies at its pause number ``pause``: before a step, or (``fine``) a statement or a commit."""
     real = opened(url, directory)
@@ -124,7 +144,7 @@ def once(url, directory, operation, branch, pause, fine):
     }[operation]()
 
 
-JOBS = {job.__name__: job for job in (roam, put_and_commit, take, make_lake, outlive, once)}
+JOBS = {job.__name__: job for job in (roam, put_and_commit, take, make_lake, outlive, fork_while_reading, once)}
 
 
 def opened(url, directory):

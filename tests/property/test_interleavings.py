@@ -290,7 +290,6 @@ class Together:
         return self.outcomes
 
 
-@pytest.mark.xfail(strict=True, reason="a commit locks its branch before its repository, a put the other way round")
 def test_a_put_a_commit_a_tag_and_a_collector_never_wait_for_each_other_in_a_circle(world, monkeypatch):
     moved = Gate(monkeypatch, repositories, "moved", before=["commit"], after=["tag"])
     writing = Gate(monkeypatch, repositories, "writing", after=["put"])
@@ -309,7 +308,6 @@ def test_a_put_a_commit_a_tag_and_a_collector_never_wait_for_each_other_in_a_cir
     assert together.finish() == dict.fromkeys(["put", "commit", "tag", "collector"], "done")
 
 
-@pytest.mark.xfail(strict=True, reason="row locks that are shared overtake one that waits to be alone")
 def test_a_stream_of_puts_does_not_keep_a_commit_waiting(world, monkeypatch):
     seconds, until = 4, time.monotonic() + 4
     inside = threading.Condition()
@@ -344,7 +342,6 @@ def test_a_stream_of_puts_does_not_keep_a_commit_waiting(world, monkeypatch):
     assert set(together.finish().values()) == {"done"}
 
 
-@pytest.mark.xfail(strict=True, reason="a reset gathers staging areas without asking whether somebody condemns")
 def test_while_somebody_condemns_what_is_staged_stays_where_it_is(world):
     kept = world.repo.put("main", "kept", b"kept")
     world.repo.put("main", "reset", b"reset")

@@ -27,8 +27,8 @@ def delete_branch(core: Core, name: str, *, force: bool) -> None:
     if name == core.default_branch:
         raise BadRequest(f"{name!r} is the default branch of {core.name!r} and cannot be deleted")
     with core.database.write() as tx:
-        old = refs.branch(tx, core.uid, name, lock=tx.for_update)
         repositories.moved(tx, core.uid)
+        old = refs.branch(tx, core.uid, name, lock="alone")
         if not force and not staging.is_empty(tx, old.tokens):
             raise Dirty(name)
         for token in old.tokens:

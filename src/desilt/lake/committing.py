@@ -106,7 +106,7 @@ class Committer:
     def _seal(self, branch: str, *, allow_empty: bool) -> tuple[str, ...]:
         """The staging areas to be committed, closed to writers."""
         with self._core.database.write() as tx:
-            seen = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
+            seen = refs.branch(tx, self._core.uid, branch, lock="alone")
             if not staging.is_empty(tx, (seen.token,)):
                 refs.seal(tx, seen, token=new_uid(self._core.clock()))
                 return seen.tokens
@@ -137,7 +137,8 @@ class Committer:
         """Compare and set: the new commit, if ``branch`` is still as it was ``seen``; else None, and nothing done."""
         timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store))
         with self._core.database.write() as tx:
-            now = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
+            repositories.moved(tx, self._core.uid)  # always before the branch: locks are taken in one order
+            now = refs.branch(tx, self._core.uid, branch, lock="alone")
             if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:
                 return None
             made = new_commit(
@@ -148,7 +149,6 @@ class Committer:
                 message=signature.message,
                 metadata=signature.metadata,
             )
-            repositories.moved(tx, self._core.uid)
             commits.insert(tx, self._core.uid, made)
             refs.move(tx, now, head=made.id)
             self._take(tx, now, taking)
@@ -157,7 +157,7 @@ class Committer:
     def _forget(self, branch: str, seen: Branch) -> None:
         """Drop sealed areas that change nothing."""
         with self._core.database.write() as tx:
-            now = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
+            now = refs.branch(tx, self._core.uid, branch, lock="alone")
             if (now.head, now.sealed) == (seen.head, seen.sealed):
                 self._take(tx, now, seen.sealed)
 

@@ -2,9 +2,9 @@
 
 Statements are written once, with ``?`` for parameters. A :meth:`Database.read`
 sees one consistent snapshot. A :meth:`Database.write` commits whole or not at
-all; what it depends on it must lock first (:attr:`Transaction.for_update`,
-:attr:`Transaction.for_share` and its weaker sister): SQLite lets one writer in at a time and ignores
-the words, PostgreSQL needs them.
+all; what it depends on it locks first (:meth:`Transaction.lock`), a repository
+before its branches, so that nobody waits in a circle. SQLite lets one writer in
+at a time and ignores the words; PostgreSQL needs them.
 """
 
 import os
@@ -22,10 +22,6 @@ C = TypeVar("C")
 class Transaction(Protocol):
     """Statements that take effect together."""
 
-    for_update: str  # ends a SELECT: nobody else may change or share-lock these rows until I am done
-    for_share: str  # ends a SELECT: nobody may change these rows until I am done
-    for_key_share: str  # the same, but only against ``for_update``
-
     def execute(self, sql: str, *values: object) -> int:
         """Run one statement; how many rows it changed."""
 
@@ -38,6 +34,9 @@ class Transaction(Protocol):
         """The first row, if there is one."""
 
     def has_table(self, name: str) -> bool: ...
+
+    def lock(self, name: str, *, shared: bool = False) -> None:
+        """Wait for ``name`` until this transaction ends, in the order of asking: no stream of others overtakes."""
 
     def alone(self) -> None:
         """Wait until no other transaction that called this is open."""
@@ -77,6 +76,7 @@ class Pool(Generic[C]):
     """Idle connections, each used by one transaction at a time, none ever shared with a forked child."""
 
     def __init__(self) -> None:
+        self.lent = 0
         self._idle: list[C] = []
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -84,12 +84,21 @@ class Pool(Generic[C]):
     def take(self) -> C | None:
         with self._lock:
             if self._pid != os.getpid():  # a child must not touch its parent's sockets and locks
-                self._idle, self._pid = [], os.getpid()
+                self._idle, self.lent, self._pid = [], 0, os.getpid()
+            self.lent += 1
             return self._idle.pop() if self._idle else None
 
-    def give(self, connection: C) -> None:
+    @property
+    def size(self) -> int:
+        """How many connections there are, lent ones too."""
+        return self.lent + len(self._idle)
+
+    def give(self, connection: C | None) -> None:
+        """Back into the pool; None: it was of no more use."""
         with self._lock:
-            self._idle.append(connection)
+            self.lent -= 1
+            if connection is not None:
+                self._idle.append(connection)
 
     def drain(self) -> list[C]:
         with self._lock:
@@ -100,10 +109,12 @@ class Pool(Generic[C]):
 @contextmanager
 def borrowed(pool: Pool[C], connect: Any, discard: Any) -> Iterator[C]:
     """A connection for one transaction; one that met an error is not used again."""
-    connection = pool.take() or connect()
+    connection, sound = pool.take(), False
     try:
+        connection = connection or connect()
         yield connection
-    except BaseException:
-        discard(connection)
-        raise
-    pool.give(connection)
+        sound = True
+    finally:
+        if connection is not None and not sound:
+            discard(connection)
+        pool.give(connection if sound else None)

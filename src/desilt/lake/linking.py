@@ -63,7 +63,7 @@ def link(core: Core, branch: str, path: str, token: str, about: About, *, checks
     )
     with core.database.write() as tx:
         repositories.writing(tx, core.uid)
-        on = refs.branch(tx, core.uid, branch, lock=tx.for_share)
+        on = refs.branch(tx, core.uid, branch, lock="shared")
         if on.uid != ticket.branch:
             raise BadTicket(path, "was made for another branch")
         tickets.use(tx, ticket, now=core.clock())
@@ -102,6 +102,6 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
     )
     with core.database.write() as tx:
         repositories.writing(tx, core.uid)
-        on = refs.branch(tx, core.uid, branch, lock=tx.for_share)
+        on = refs.branch(tx, core.uid, branch, lock="shared")
         staging.stage(tx, on.token, key, encode_entry(entry))
     return entry

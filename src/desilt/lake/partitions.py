@@ -36,11 +36,14 @@ class Partitions:
         self._leases: dict[str, Lease] = {}
         self._slots: dict[str, int] = {}
         self._lock = threading.Lock()
+        self._pid = os.getpid()
 
     def new_address(self, branch: str) -> str:
         """An address that nobody has, below the branch with uid ``branch``."""
         now = self._clock()
         with self._lock:
+            if self._pid != os.getpid():  # the slots of a lease belong to one process
+                self._leases, self._pid = {}, os.getpid()
             lease = self._leases.get(branch)
             if lease is None or not lease.slots or now >= lease.until:
                 lease = self._leases[branch] = self._lease(branch, now)
@@ -51,9 +54,10 @@ class Partitions:
         """Slots in the fullest open partition, or in a new one; more each time a process comes back."""
         slots = self._slots[branch] = min(2 * self._slots.get(branch, FIRST_SLOTS // 2), MOST_SLOTS)
         with self._database.write() as tx:
+            tx.lock(f"partitions/{branch}")
             row = tx.one(
                 "SELECT name, opened_at FROM partitions WHERE branch = ? AND opened_at > ? AND opened_at <= ? "
-                f"AND objects + ? <= ? ORDER BY objects DESC LIMIT 1{tx.for_update}",
+                "AND objects + ? <= ? ORDER BY objects DESC LIMIT 1",
                 *(branch, microseconds(now - address.PARTITION_AGE), microseconds(now), slots),
                 address.PARTITION_OBJECTS,
             )

@@ -44,17 +44,14 @@ class PostgreSQL:
         with plain_errors(), borrowed(self._pool, self._connect, _discard) as connection:
             connection.execute(statement(begin))
             yield PostgreSQLTransaction(connection)
-            connection.execute("COMMIT")
+            with doubtful():
+                connection.execute("COMMIT")
 
     def _connect(self) -> "psycopg.Connection[Row]":
         return psycopg.connect(self.url, autocommit=True, application_name="desilt")
 
 
 class PostgreSQLTransaction:
-    for_update = " FOR UPDATE"
-    for_share = " FOR SHARE"
-    for_key_share = " FOR KEY SHARE"
-
     def __init__(self, connection: "psycopg.Connection[Row]") -> None:
         self._connection = connection
 
@@ -79,6 +76,11 @@ class PostgreSQLTransaction:
         found = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
         return self.one(found, name) is not None
 
+    def lock(self, name: str, *, shared: bool = False) -> None:
+        """An advisory lock: unlike locks on rows, those who share it do not overtake one who waits alone."""
+        kind = "_shared" if shared else ""
+        self.execute(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(?, 0))", name)
+
     def alone(self) -> None:
         self.execute("SELECT pg_advisory_xact_lock(?)", ADVISORY_LOCK)
 
@@ -100,6 +102,16 @@ def statement(sql: str) -> bytes:
 def _discard(connection: "psycopg.Connection[Row]") -> None:
     with suppress(psycopg.Error):
         connection.close()  # ends the session, and with it the transaction
+
+
+@contextmanager
+def doubtful() -> Iterator[None]:
+    """A connection that breaks at this very moment leaves it open whether the transaction took effect."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        text = " ".join(str(error).split())
+        raise StorageFailed(f"PostgreSQL: {text}; it may have been done or not: look before you try again") from error
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from desilt.domain.history import Commit
 from desilt.domain.times import microseconds, moment
@@ -16,6 +17,7 @@ from desilt.errors import AlreadyExists, InvalidRef, NotFound
 from desilt.lake import commits
 from desilt.lake.database import Row, Transaction
 
+Lock = Literal["alone", "shared"]
 EXPRESSION = re.compile(r"(?P<base>.+?)(?P<steps>([~^]\d*)*)(?P<committed>@?)", re.DOTALL)
 STEP = re.compile(r"([~^])(\d*)")
 SHORTEST_ID = 4
@@ -55,9 +57,11 @@ class Target:
     branch: Branch | None
 
 
-def branch(tx: Transaction, repository: str, name: str, *, lock: str = "") -> Branch:
+def branch(tx: Transaction, repository: str, name: str, *, lock: Lock | None = None) -> Branch:
     """The branch as it is now, locked by ``lock`` until the transaction ends."""
-    row = tx.one(f"{SELECT_BRANCH} AND name = ?{lock}", repository, name)
+    if lock is not None:
+        tx.lock(f"{repository}/{name}", shared=lock == "shared")
+    row = tx.one(f"{SELECT_BRANCH} AND name = ?", repository, name)
     if row is None:
         raise NotFound("branch", name, "see `desilt lake branches`")
     return _branch(tx, row)

@@ -59,9 +59,9 @@ def set_clock(tx: Transaction, uid: str, now: datetime) -> bool:
     return bool(tx.execute("UPDATE repositories SET manual_now = ? WHERE uid = ? AND manual_now <= ?", at, uid, at))
 
 
-def generation(tx: Transaction, uid: str, *, lock: str = "") -> int:
+def generation(tx: Transaction, uid: str) -> int:
     """How often refs of this repository have moved."""
-    row = tx.one(f"SELECT generation FROM repositories WHERE uid = ?{lock}", uid)
+    row = tx.one("SELECT generation FROM repositories WHERE uid = ?", uid)
     if row is None:
         raise NotFound("repository", uid)
     return int(row[0])
@@ -69,14 +69,16 @@ def generation(tx: Transaction, uid: str, *, lock: str = "") -> int:
 
 def moved(tx: Transaction, uid: str) -> None:
     """A ref moves in this transaction."""
+    tx.lock(uid, shared=True)
     tx.execute("UPDATE repositories SET generation = generation + 1 WHERE uid = ?", uid)
 
 
 def writing(tx: Transaction, uid: str) -> None:
     """Until this transaction ends, nothing is condemned."""
-    generation(tx, uid, lock=tx.for_key_share)
+    tx.lock(uid, shared=True)
 
 
 def condemning(tx: Transaction, uid: str) -> int:
     """Until this transaction ends, nobody stages and no ref moves; the generation they are at."""
-    return generation(tx, uid, lock=tx.for_update)
+    tx.lock(uid)
+    return generation(tx, uid)

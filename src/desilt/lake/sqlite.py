@@ -1,11 +1,13 @@
 """A lake's database as one SQLite file in WAL mode: readers never wait, writers take turns."""
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from desilt.errors import InvalidUri, NotFound, StorageFailed, Unreadable
+from desilt.lake import forks
 from desilt.lake.database import Pool, Row, borrowed
 
 PATIENCE_SECONDS = 60
@@ -26,6 +28,7 @@ class SQLite:
         if not create and not self.path.exists():
             raise NotFound("lake database", self.name, "make one with `desilt lake init`")
         self._pool: Pool[sqlite3.Connection] = Pool()
+        forks.watch(self)
 
     @contextmanager
     def read(self) -> Iterator["SQLiteTransaction"]:
@@ -36,6 +39,11 @@ class SQLite:
     def write(self) -> Iterator["SQLiteTransaction"]:
         with self._transaction("BEGIN IMMEDIATE") as transaction:
             yield transaction
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has any connection."""
+        return self._pool.size > 0
 
     def close(self) -> None:
         for connection in self._pool.drain():
@@ -49,15 +57,14 @@ class SQLite:
             connection.execute("COMMIT")
 
     def _connect(self) -> sqlite3.Connection:
+        forks.check(self.path)
         connection = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
+        _enter_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut
         return connection
 
 
 class SQLiteTransaction:
-    for_update = for_share = for_key_share = ""
-
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
@@ -77,8 +84,25 @@ class SQLiteTransaction:
     def has_table(self, name: str) -> bool:
         return self.one("SELECT 1 FROM sqlite_master WHERE name = ?", name) is not None
 
+    def lock(self, name: str, *, shared: bool = False) -> None:
+        """Writers take turns anyway."""
+
     def alone(self) -> None:
         """Every write transaction is, here."""
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait here by itself when another process is just making the same database."""
+    limit = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > limit:
+                connection.close()
+                raise
+            time.sleep(0.01)
 
 
 def _discard(connection: sqlite3.Connection) -> None:

@@ -37,7 +37,7 @@ class Upload:
     def finish(self, tx: Transaction) -> Branch:
         """In the staging transaction: the ticket still holds, nothing condemned the address, the branch is the same."""
         repositories.writing(tx, self._core.uid)
-        on = refs.branch(tx, self._core.uid, self._branch.name, lock=tx.for_share)
+        on = refs.branch(tx, self._core.uid, self._branch.name, lock="shared")
         if on.uid != self._branch.uid:
             raise BranchMoved(on.name, "uploading: it was deleted and made anew")
         now, life = self._core.clock(), self._core.ticket_life

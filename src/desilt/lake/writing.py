@@ -88,7 +88,8 @@ class Writer:
         """
         key = encode_path(path) if path is not None else None
         with self._core.database.write() as tx:
-            on = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
+            repositories.writing(tx, self._core.uid)  # what stays staged may move to another area
+            on = refs.branch(tx, self._core.uid, branch, lock="alone")
             if key is None and prefix is None:
                 forgotten = sum(staging.drop(tx, token) for token in on.tokens)
                 refs.restart(tx, on, token=new_uid(self._core.clock()))
@@ -137,7 +138,7 @@ class Writer:
                 raise NotFound("object", missing, f"see `desilt lake ls` on {branch!r}")
             with self._core.database.write() as tx:
                 repositories.writing(tx, self._core.uid)
-                now = refs.branch(tx, self._core.uid, branch, lock=tx.for_update)
+                now = refs.branch(tx, self._core.uid, branch, lock="alone")
                 if now.head == seen.head and [staging.find(tx, now.tokens, key) for key in keys] == staged:
                     return stage(tx, now, there)
         raise BranchMoved(branch, "changing it")
