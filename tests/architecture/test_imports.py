@@ -17,11 +17,14 @@ ALLOWED = {
     "spark": {"errors"},
     "sstable": {"errors", "domain"},
     "frames": {"errors", "domain"},
+    "runs": {"errors", "domain", "__version__"},
     "objects": {"errors", "clock", "domain"},
     "lake": {"errors", "clock", "domain", "sstable", "objects"},
+    "sources": {"errors", "domain", "sstable", "objects", "frames", "lake"},
+    "jobs": {"errors", "clock", "domain", "objects", "frames", "runs", "lake", "sources"},
     "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},
     "demo": {"testing"},
-    "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark"},
+    "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark", "runs", "sources", "jobs"},
 }
 
 

@@ -1,6 +1,7 @@
 """What commands share: the REPO argument, --db, --json, and errors as one line."""
 
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -37,7 +38,7 @@ def with_repository(command: Command) -> Command:
         finally:
             lake.close()
 
-    wrapped.__doc__ = f"{command.__doc__}\n\n{REPO_HELP}"
+    wrapped.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\n{REPO_HELP}"
     return wrapped
 
 

@@ -9,9 +9,10 @@ import click
 
 from desilt.cli.graph import draw
 from desilt.cli.history import refs_of
-from desilt.cli.output import plain, show_table, size
+from desilt.cli.output import plain, show_table
 from desilt.demo import story
 from desilt.domain.address import uid_time
+from desilt.domain.units import size
 from desilt.errors import AlreadyExists
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import Repository

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.output import plain, shown, size
+from desilt.cli.output import plain, shown
 from desilt.cli.progress import Progress
+from desilt.domain.units import size
 from desilt.lake.fsck import ERRORS, FACTS, Finding, Findings, check
 from desilt.lake.repository import Repository
 

@@ -8,6 +8,7 @@ import click
 from desilt.cli.common import run
 from desilt.cli.demo import demo
 from desilt.cli.fsck import fsck
+from desilt.cli.gc import gc
 from desilt.cli.lake import lake
 
 
@@ -28,6 +29,7 @@ def desilt() -> None:
 
 
 desilt.add_command(demo)
+desilt.add_command(gc)
 desilt.add_command(fsck)
 desilt.add_command(lake)
 

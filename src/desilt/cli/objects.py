@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 import click
 
 from desilt.cli.common import pairs, with_repository
-from desilt.cli.output import done, emit, emit_one, size
+from desilt.cli.output import done, emit, emit_one
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
+from desilt.domain.units import size
 from desilt.errors import NotFound
 from desilt.lake.listing import PAGE, CommonPrefix
 from desilt.lake.repository import Repository

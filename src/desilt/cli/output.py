@@ -79,13 +79,3 @@ def plain(value: object) -> object:
 
 def when(moment: datetime, *, precise: bool = False) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if precise else "%Y-%m-%d %H:%M:%S")
-
-
-def size(count: int) -> str:
-    """``12.3 MB``: powers of 1,000, as object stores bill."""
-    amount, unit = float(count), "B"
-    for bigger in ("kB", "MB", "GB", "TB", "PB"):
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, bigger
-    return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"

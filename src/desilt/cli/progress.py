@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from desilt.cli.output import size
+from desilt.domain.units import size
 
 T = TypeVar("T")
 QUIET_SECONDS = 2.0

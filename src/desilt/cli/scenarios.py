@@ -6,8 +6,9 @@ from typing import BinaryIO
 import click
 
 from desilt.cli.common import db_option, json_option
-from desilt.cli.output import done, shown, size, when
+from desilt.cli.output import done, shown, when
 from desilt.domain.names import check_repository
+from desilt.domain.units import size
 from desilt.errors import AlreadyExists, BadRequest, InvalidUri
 from desilt.lake import commits
 from desilt.lake.lake import Lake, locate

@@ -4,6 +4,7 @@ Inventories and held sets written this way are compared bucket by bucket, each b
 one task that reads the same row group of every file: nothing is shuffled.
 """
 
+import hashlib
 import io
 
 import numpy as np
@@ -33,6 +34,12 @@ def written(table: pa.Table, *, buckets: int = BUCKETS) -> bytes:
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             writer.write_table(table.slice(start, end - start), row_group_size=max(end - start, 1))
     return sink.getvalue()
+
+
+def footer_hash(tail: bytes) -> str:
+    """Of the part of a Parquet file that its pages' checksums do not cover; ``tail`` ends the file, and holds it."""
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    return hashlib.sha256(tail[-length:]).hexdigest() if 8 < length <= len(tail) else ""
 
 
 def bucket(file: pq.ParquetFile, number: int, columns: list[str], *, name: str, buckets: int = BUCKETS) -> pa.Table:

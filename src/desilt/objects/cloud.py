@@ -9,7 +9,7 @@ An upload that is cut off leaves no object, but its parts may stay behind unseen
 and cost money: give the bucket a rule that aborts incomplete uploads.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -119,6 +119,12 @@ class CloudStore:
             return
         with self._failures("copying", source):
             obstore.copy(self.client, self._at(source), self._at(destination))
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        check_prefix(folder)
+        with self._failures("listing", folder):
+            found = obstore.list_with_delimiter(self.client, (self.root + folder).rstrip("/") or None)
+        return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]

@@ -9,7 +9,7 @@ Only regular files are objects. Links are not followed by a listing.
 import errno
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
@@ -112,6 +112,15 @@ class LocalStore:
 
     def copy(self, source: str, destination: str) -> None:
         self.put(destination, self.stream(source))
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        check_prefix(folder)
+        with self._failures("listing", folder):
+            try:
+                with os.scandir(f"{self.root}/{folder}") as found:
+                    return sorted(f"{folder}{each.name}/" for each in found if each.is_dir(follow_symlinks=False))
+            except ABSENT:
+                return []
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]

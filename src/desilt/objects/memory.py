@@ -9,7 +9,7 @@ an accident.
 import os
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NoReturn
 
@@ -67,6 +67,12 @@ class MemoryStore:
     def copy(self, source: str, destination: str) -> None:
         check_key(destination)
         self.put(destination, [self.get(source)])
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        check_prefix(folder)
+        with self._lock:
+            below = [key.removeprefix(folder) for key in self._objects if key.startswith(folder)]
+        return sorted({f"{folder}{rest.partition('/')[0]}/" for rest in below if "/" in rest})
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         check_prefix(prefix)

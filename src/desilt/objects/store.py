@@ -5,7 +5,7 @@ of segments divided by ``/``; it is stored as it is given, and listed in the
 order of its bytes. Nothing here removes an object.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -62,6 +62,10 @@ class ObjectStore(Protocol):
     def head(self, key: str) -> ObjectInfo: ...
 
     def copy(self, source: str, destination: str) -> None: ...
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        """What lies one level below ``folder`` and holds objects: each a prefix that ends in a slash, in order."""
+        ...
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes."""

@@ -3,7 +3,10 @@
 Every job is judged by this. It must stay short enough to be believed at a glance.
 """
 
-from desilt.lake import commits, refs, staging
+from datetime import datetime, timedelta
+
+from desilt.domain.address import uid_time
+from desilt.lake import commits, refs, staging, tickets
 from desilt.lake.repository import Repository
 from desilt.sstable.values import decode_entry
 
@@ -40,6 +43,23 @@ def staged(repository: Repository) -> set[str]:
         tokens = [token for branch in refs.branches(tx, repository.uid) for token in branch.tokens]
         pairs = [pair for token in tokens for pair in staging.scan(tx, [token])]
     return {decode_entry(key, value).address for key, value in pairs if value is not None}
+
+
+def ticketed(repository: Repository, now: datetime) -> set[str]:
+    """The addresses of uploads that may still be linked."""
+    with repository.database.read() as tx:
+        return {ticket.address for ticket in tickets.open_at(tx, repository.uid, now)}
+
+
+def collectable(repository: Repository, now: datetime) -> set[str]:
+    """Garbage that no ticket holds, and that both the store and its own name call older than a ticket lives."""
+    before = now - repository.core.ticket_life - timedelta(minutes=10)
+    return {
+        address
+        for address in set(garbage(repository)) - ticketed(repository, now)
+        if repository.store.head(repository.prefix + address).modified_at < before
+        and uid_time(address.rsplit("/", 1)[-1]) < before
+    }
 
 
 def garbage(repository: Repository) -> dict[str, int]:

@@ -1,0 +1,39 @@
+"""One run of a job: its name, its moment, and where it keeps what it writes."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from desilt.domain.address import YEAR_4000_MS
+from desilt.domain.times import EPOCH, microseconds
+from desilt.errors import BadRequest
+
+FOLDER = "_desilt/runs/"
+ID = re.compile(r"(\d{14})-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job at work on a repository; ``now`` was read once and is passed down."""
+
+    id: str
+    job: str
+    now: datetime
+
+    @property
+    def folder(self) -> str:
+        """Below the repository's prefix."""
+        return f"{FOLDER}{self.job}/{self.id}/"
+
+
+def new_run(job: str, *, now: datetime, started_at: datetime, entropy: bytes) -> Run:
+    """A run whose id sorts before those of all earlier ones."""
+    return Run(f"{YEAR_4000_MS - microseconds(started_at) // 1000:014d}-{entropy[:4].hex()}", job, now)
+
+
+def started(run_id: str) -> datetime:
+    """When the run with this id began."""
+    match = ID.fullmatch(run_id)
+    if match is None:
+        raise BadRequest(f"{run_id!r} is not the id of a run; see `desilt runs`")
+    return EPOCH + timedelta(milliseconds=YEAR_4000_MS - int(match[1]))

@@ -1,0 +1,1 @@
+"""One file per job: what it marks, on one screen."""

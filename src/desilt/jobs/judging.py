@@ -1,0 +1,135 @@
+"""Inventory against what is held, bucket by bucket, on the executors: the plan, and what it comes to."""
+
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from desilt.domain.reason import Reason, Verdict
+from desilt.errors import CorruptTable
+from desilt.frames.buckets import BUCKETS, bucket
+from desilt.frames.mark import ORDER, reasons
+from desilt.frames.schemas import PLAN
+from desilt.objects import open_store
+from desilt.sources.held import HeldFile, hashes, opened
+
+TASKS = 8  # each opens every file once, and takes its share of buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Some buckets to be judged."""
+
+    store: str
+    buckets: range
+    inventory: tuple[HeldFile, ...]
+    held: Mapping[Reason, Sequence[HeldFile]]
+    before: datetime
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of them; objects and bytes are counted side by side."""
+
+    objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by branch uid (of what goes) and reason
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
+    prefix_bytes: Counter[str] = field(default_factory=Counter)
+    damaged: frozenset[str] = frozenset()  # files that could not be read: then nothing else here counts
+
+    def __add__(self, other: "Answer") -> "Answer":
+        return Answer(
+            self.objects + other.objects,
+            self.bytes + other.bytes,
+            self.prefix_objects + other.prefix_objects,
+            self.prefix_bytes + other.prefix_bytes,
+            self.damaged | other.damaged,
+        )
+
+
+def questions(
+    store: str,
+    inventory: Sequence[HeldFile],
+    held: Mapping[Reason, Sequence[HeldFile]],
+    *,
+    before: datetime,
+    folder: str,
+) -> list[Question]:
+    """All buckets, in as many questions as there are tasks."""
+    size = BUCKETS // TASKS
+    return [
+        Question(
+            store,
+            range(first, first + size),
+            tuple(inventory),
+            held,
+            before,
+            f"{folder}part-{first:05d}.parquet",
+        )
+        for first in range(0, BUCKETS, size)
+    ]
+
+
+def judge(question: Question) -> Answer:
+    """Every object of these buckets gets a verdict; those that go are written down."""
+    try:
+        return _judge(question)
+    except CorruptTable as error:
+        return Answer(damaged=frozenset([error.name]))
+
+
+def _judge(question: Question) -> Answer:
+    store = open_store(question.store)
+    listed = [(file, opened(store, file)) for file in question.inventory]
+    held = {reason: [(file, opened(store, file)) for file in files] for reason, files in question.held.items()}
+    answer, plan = Answer(), [PLAN.empty_table()]
+    for number in question.buckets:
+        rows = pa.concat_tables(
+            bucket(open_file, number, open_file.schema_arrow.names, name=file.key) for file, open_file in listed
+        ).sort_by("hash")
+        known = {reason: hashes(files, number) for reason, files in held.items()}
+        found = reasons(rows, known, before=question.before)
+        answer += counted(rows, found)
+        plan.append(going(rows, found))
+    sink = io.BytesIO()
+    pq.write_table(pa.concat_tables(plan), sink, compression="zstd", write_page_checksum=True)
+    store.put(question.target, [sink.getvalue()])
+    return answer
+
+
+def going(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
+    """The rows that go, as PLAN."""
+    gone = rows.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
+    said = [Verdict.REMOVE.value, Reason.UNREFERENCED.value, "no commit, staging area or ticket holds it"]
+    columns = [gone["address"], gone["size_bytes"], gone["modified_at"]]
+    columns += [pa.array([text], pa.string()).take(pa.array(np.zeros(gone.num_rows, np.int64))) for text in said]
+    return pa.table(columns, schema=PLAN)
+
+
+def counted(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Answer:
+    """How much of what stays and goes: by reason, and what goes by branch and partition too."""
+    sizes = rows["size_bytes"].to_numpy()
+    answer = Answer()
+    for place, reason in enumerate(ORDER):
+        mine = found == place
+        if reason.verdict is Verdict.KEEP and mine.any():
+            answer.objects["", reason.value] += int(mine.sum())
+            answer.bytes["", reason.value] += int(sizes[mine].sum())
+    gone = rows.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
+    prefixes = pc.replace_substring_regex(gone["address"], "[^/]*$", "")
+    table = pa.table({"prefix": prefixes, "size": gone["size_bytes"]}).group_by("prefix")
+    for row in table.aggregate([("size", "sum"), ("size", "count")]).to_pylist():
+        parts = row["prefix"].split("/")
+        branch = parts[1] if len(parts) > 2 else ""
+        answer.objects[branch, Reason.UNREFERENCED.value] += row["size_count"]
+        answer.bytes[branch, Reason.UNREFERENCED.value] += row["size_sum"]
+        answer.prefix_objects[row["prefix"]] += row["size_count"]
+        answer.prefix_bytes[row["prefix"]] += row["size_sum"]
+    return answer

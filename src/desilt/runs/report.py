@@ -1,0 +1,67 @@
+"""What a plan comes to: who would lose how much, who keeps how much, and why."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from desilt import __version__
+from desilt.domain.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many objects, so many bytes."""
+
+    objects: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.objects + other.objects, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A plan in figures. ``remove`` and ``keep`` together are every object that was looked at."""
+
+    run: str
+    job: str
+    repository: str
+    now: str
+    cutoff: str  # objects from before it may go
+    remove: Mapping[str, Mapping[str, Amount]]  # by branch, then by reason
+    keep: Mapping[str, Amount]  # by reason
+    prefixes: Mapping[str, Amount]  # the biggest of what goes, biggest first
+    inputs: Mapping[str, int]  # commits, ranges, staged entries, tickets, generation …
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
+    version: str = __version__
+
+    @property
+    def removed(self) -> Amount:
+        return sum((amount for reasons in self.remove.values() for amount in reasons.values()), Amount())
+
+    @property
+    def kept(self) -> Amount:
+        return sum(self.keep.values(), Amount())
+
+    def to_json(self) -> str:
+        facts: dict[str, Any] = asdict(self)
+        return json.dumps({**facts, "removed": asdict(self.removed), "kept": asdict(self.kept)}, indent=1) + "\n"
+
+
+def read_report(text: str) -> Report:
+    """A report from its JSON."""
+    facts = json.loads(text)
+    del facts["removed"], facts["kept"]
+    facts["remove"] = {
+        branch: {reason: Amount(**amount) for reason, amount in reasons.items()}
+        for branch, reasons in facts["remove"].items()
+    }
+    for name in ("keep", "prefixes"):
+        facts[name] = {key: Amount(**amount) for key, amount in facts[name].items()}
+    return Report(**facts)
+
+
+def of_run(run: Run) -> dict[str, str]:
+    """What a report says of its run."""
+    return {"run": run.id, "job": run.job, "now": run.now.isoformat()}

@@ -1,0 +1,71 @@
+"""Sets of addresses that somebody holds, as files sorted by hash.
+
+A set is written once and read bucket by bucket. Several owners (ranges, say) may
+share a file; a reader says which of them count today.
+"""
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from desilt.errors import CorruptTable, NotFound
+from desilt.frames.buckets import BUCKETS, HASH, bucket, footer_hash, written
+from desilt.frames.hashing import Hashes
+from desilt.objects.file import ObjectFile
+from desilt.objects.store import ObjectStore
+
+TAIL = 256 * 1024  # holds the footer of all but the strangest files
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """A file of held addresses, and which of its owners count; None: all of them."""
+
+    key: str
+    rows: int
+    footer: str  # the hash of the file's footer: pages carry checksums of their own
+    owners: frozenset[int] | None = None
+
+
+def put(store: ObjectStore, key: str, table: pa.Table) -> HeldFile:
+    """Write a ``hashed`` table."""
+    data = written(table)
+    store.put(key, [data])
+    return HeldFile(key, table.num_rows, footer_hash(data))
+
+
+def opened(store: ObjectStore, held: HeldFile) -> pq.ParquetFile:
+    """The file as it was written, or :class:`CorruptTable`; its pages are verified as they are read."""
+    try:
+        raw = ObjectFile(store, held.key)
+        raw.seek(max(0, raw.seek(0, io.SEEK_END) - TAIL))
+        tail = raw.read()
+        if footer_hash(tail) != held.footer:
+            raw.seek(0)
+            if footer_hash(raw.read()) != held.footer:
+                raise CorruptTable(held.key, "its footer is not what was written")
+        file = pq.ParquetFile(pa.PythonFile(raw, mode="r"), page_checksum_verification=True)
+    except NotFound:
+        raise CorruptTable(held.key, "it is missing") from None
+    except (OSError, pa.ArrowException) as error:
+        raise CorruptTable(held.key, " ".join(str(error).split())) from error
+    if file.metadata.num_rows != held.rows:
+        raise CorruptTable(held.key, f"it has {file.metadata.num_rows} rows, {held.rows} were written")
+    return file
+
+
+def hashes(files: Iterable[tuple[HeldFile, pq.ParquetFile]], number: int) -> Hashes:
+    """The sorted hashes that the counting owners of ``files`` hold in one bucket."""
+    found = []
+    for held, file in files:
+        columns = [HASH] if held.owners is None else [HASH, "owner"]
+        rows = bucket(file, number, columns, name=held.key, buckets=BUCKETS)
+        some = rows[HASH].to_numpy()
+        if held.owners is not None:
+            some = some[np.isin(rows["owner"].to_numpy(), sorted(held.owners))]
+        found.append(some)
+    return np.sort(np.concatenate(found)) if found else np.zeros(0, np.uint64)

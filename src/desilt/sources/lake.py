@@ -1,0 +1,90 @@
+"""The embedded lake as a source: what holds addresses, and what is stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from desilt.domain.run import Run
+from desilt.frames.buckets import hashed
+from desilt.frames.schemas import HELD
+from desilt.lake import commits, manifest, tickets
+from desilt.lake.ranges import FOLDER as RANGES
+from desilt.lake.repository import Repository
+from desilt.sources import inventory, range_cache
+from desilt.sources.held import HeldFile, put
+from desilt.sources.inventory import Listed
+from desilt.sources.spread import Spread
+from desilt.sstable.values import RangeData
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What commits hold."""
+
+    files: list[HeldFile]
+    commits: int
+    ranges: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What staging areas hold."""
+
+    files: list[HeldFile]
+    entries: int
+    generation: int
+    branches: dict[str, str]  # names by uid
+
+
+class LakeSource:
+    """A repository of an embedded lake, read by ``spread``."""
+
+    def __init__(self, repository: Repository, spread: Spread) -> None:
+        self.repository = repository
+        self._core, self._spread = repository.core, spread
+
+    def staged(self, run: Run) -> Staged:
+        """Everything staged on every branch, from one snapshot, written into the run's folder."""
+        taken = manifest.prepare(self._core)
+        listed = manifest.ranges_of(self._core).metarange(taken.metarange)
+        files = range_cache.held(
+            self._spread,
+            self._core.store,
+            self._core.prefix,
+            list(listed),
+            source=manifest.FOLDER,
+            folder=f"{run.folder}inputs/staged/",
+        )
+        return Staged(files, taken.entries, taken.generation, {one.uid: one.name for one in taken.branches})
+
+    def open_tickets(self, run: Run, now: datetime) -> HeldFile:
+        """The addresses of uploads under way."""
+        with self._core.database.read() as tx:
+            addresses = [ticket.address for ticket in tickets.open_at(tx, self._core.uid, now)]
+        rows = pa.table([pa.array(addresses, pa.string()), np.zeros(len(addresses), np.int32)], schema=HELD)
+        key = f"{self._core.prefix}{run.folder}inputs/tickets.parquet"
+        return put(self._core.store, key, hashed(rows))
+
+    def committed(self) -> Committed:
+        """What every commit holds, reachable or not; ranges that were never decoded are, now."""
+        with self._core.database.read() as tx:
+            metaranges = [commit.metarange for commit in commits.every(tx, self._core.uid)]
+        ranges: dict[str, RangeData] = {}
+        for metarange in sorted(set(metaranges)):
+            ranges |= {listed.id: listed for listed in self._core.ranges.metarange(metarange)}
+        wanted = [ranges[name] for name in sorted(ranges)]
+        files = range_cache.held(self._spread, self._core.store, self._core.prefix, wanted, source=RANGES)
+        return Committed(files, len(metaranges), len(wanted), sum(listed.count for listed in wanted))
+
+    def distrust(self, damaged: Iterable[str]) -> None:
+        """Cache files that turned out damaged are not used again; what they held is decoded anew."""
+        for key in damaged:
+            range_cache.distrust(self._core.store, key)
+
+    def inventory(self, run: Run) -> list[Listed]:
+        """What the store lists, in the run's folder."""
+        return inventory.take(self._spread, self._core.store, self._core.prefix, f"{run.folder}inputs/inventory/")

@@ -1,0 +1,168 @@
+"""Every range decoded once in its life: its entries kept as Parquet, many ranges to a file.
+
+Ranges never change, so what is kept of them never does. A cache file is made
+again when it is missing, short or of another version; it is never trusted blindly.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.domain.entry import AddressType
+from desilt.errors import CorruptTable
+from desilt.frames.buckets import BUCKETS, hashed
+from desilt.frames.schemas import MOMENT
+from desilt.lake.ranges import Ranges
+from desilt.objects import open_store
+from desilt.objects.store import ObjectStore
+from desilt.sources.held import HeldFile, put
+from desilt.sources.spread import Spread
+from desilt.sstable.columns import entry_columns
+from desilt.sstable.values import RangeData
+
+FOLDER = "_desilt/ranges/"
+VERSION = 1
+ENTRIES_TO_A_FILE = 1_000_000
+
+CACHED = pa.schema(
+    [
+        ("address", pa.string()),
+        ("owner", pa.int32()),  # the range's place in the file's list
+        ("path", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("created_at", MOMENT),
+    ]
+)
+"""One row per entry whose object lies inside the repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Ranges to be decoded into one cache file."""
+
+    store: str
+    prefix: str
+    source: str  # the folder the ranges are in
+    ranges: tuple[RangeData, ...]
+    target: str  # the cache file's key without its ending
+
+
+def held(
+    spread: Spread,
+    store: ObjectStore,
+    prefix: str,
+    wanted: Sequence[RangeData],
+    *,
+    source: str,
+    folder: str = FOLDER,
+) -> list[HeldFile]:
+    """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
+    known = _known(store, prefix, folder)
+    missing = [listed for listed in wanted if listed.id not in known]
+    spread(decode, [_piece(store, prefix, source, folder, group) for group in _grouped(missing)])
+    known = _known(store, prefix, folder) if missing else known
+    files: dict[str, HeldFile] = {}
+    owners: dict[str, set[int]] = {}
+    for listed in wanted:
+        if listed.id not in known:
+            raise CorruptTable(listed.id, "it was decoded and is not in the cache")
+        file, owner, count = known[listed.id]
+        if count != listed.count:
+            raise CorruptTable(file.key, f"it has {count} entries of {listed.id}, the metarange says {listed.count}")
+        files[file.key] = file
+        owners.setdefault(file.key, set()).add(owner)
+    return [replace(files[key], owners=frozenset(owners[key])) for key in sorted(files)]
+
+
+def distrust(store: ObjectStore, key: str) -> None:
+    """Forget that the cache file ``key`` is there: its ranges are decoded again when they are next wanted."""
+    store.put(f"{key.removesuffix('.parquet')}.json", [b"{}"])
+
+
+def decode(piece: Piece) -> int:
+    """Decode a piece, on an executor: its file first, then the word that it is there; how many rows."""
+    store = open_store(piece.store)
+    ranges = Ranges(store, piece.prefix, folder=piece.source)
+    tables = [_entries(ranges, listed, owner) for owner, listed in enumerate(piece.ranges)]
+    table = hashed(pa.concat_tables(tables).combine_chunks())
+    file = put(store, f"{piece.target}.parquet", table)
+    said = {
+        "version": VERSION,
+        "buckets": BUCKETS,
+        "rows": file.rows,
+        "footer": file.footer,
+        "bytes": store.head(file.key).size,
+        "ranges": [[listed.id, listed.count] for listed in piece.ranges],
+    }
+    store.put(f"{piece.target}.json", [json.dumps(said).encode()])
+    return int(table.num_rows)
+
+
+def _entries(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
+    """The entries of a range that point into the repository."""
+    columns = entry_columns(ranges.read(listed), listed.id)
+    kinds = columns["address_type"]
+    inside = pc.or_(
+        pc.equal(kinds, int(AddressType.RELATIVE)),
+        pc.and_(pc.equal(kinds, int(AddressType.BY_PREFIX)), pc.invert(pc.match_substring(columns["address"], "://"))),
+    )
+    rows = columns.filter(inside)
+    return pa.table(
+        [
+            rows["address"],
+            pa.array(np.full(rows.num_rows, owner, np.int32)),
+            rows["path"],
+            rows["size"],
+            pc.cast(rows["modified_at"], MOMENT, safe=False),
+        ],
+        schema=CACHED,
+    )
+
+
+def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, tuple[HeldFile, int, int]]:
+    """By range: its cache file, its place in it, and its entries."""
+    listed = list(store.list(prefix + folder))
+    sizes = {
+        key: size
+        for batch in listed
+        for key, size in zip(batch["key"].to_pylist(), batch["size_bytes"].to_pylist(), strict=True)
+    }
+    known: dict[str, tuple[HeldFile, int, int]] = {}
+    for key in sizes:
+        if not key.endswith(".json"):
+            continue
+        data = f"{key.removesuffix('.json')}.parquet"
+        try:
+            said = json.loads(store.get(key))
+            sound = (said["version"], said["buckets"], said["bytes"]) == (VERSION, BUCKETS, sizes.get(data))
+            file = HeldFile(data, int(said["rows"]), str(said["footer"]))
+            ranges = [(str(name), int(count)) for name, count in said["ranges"]]
+        except (ValueError, KeyError, TypeError):
+            continue  # damaged: what it said is decoded again
+        if sound:
+            known |= {name: (file, owner, count) for owner, (name, count) in enumerate(ranges)}
+    return known
+
+
+def _piece(store: ObjectStore, prefix: str, source: str, folder: str, group: Sequence[RangeData]) -> Piece:
+    """Named by what is in it, so that doing it twice is doing it once."""
+    name = hashlib.sha256("".join(listed.id for listed in group).encode()).hexdigest()[:32]
+    return Piece(store.uri, prefix, source, tuple(group), f"{prefix}{folder}{name}")
+
+
+def _grouped(ranges: Sequence[RangeData]) -> Iterator[list[RangeData]]:
+    group: list[RangeData] = []
+    entries = 0
+    for listed in ranges:
+        if group and entries + listed.count > ENTRIES_TO_A_FILE:
+            yield group
+            group, entries = [], 0
+        group.append(listed)
+        entries += listed.count
+    if group:
+        yield group
