@@ -19,8 +19,6 @@ from desilt.frames.schemas import PLAN
 from desilt.objects import open_store
 from desilt.sources.held import HeldFile, hashes, opened
 
-TASKS = 8  # each opens every file once, and takes its share of buckets
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -61,13 +59,14 @@ def questions(
     *,
     before: datetime,
     folder: str,
+    width: int,
 ) -> list[Question]:
-    """All buckets, in as many questions as there are tasks."""
-    size = BUCKETS // TASKS
+    """All buckets, in about ``width`` questions: each opens every file once."""
+    size = max(1, BUCKETS // width)
     return [
         Question(
             store,
-            range(first, first + size),
+            range(first, min(first + size, BUCKETS)),
             tuple(inventory),
             held,
             before,
@@ -91,13 +90,12 @@ def _judge(question: Question) -> Answer:
     held = {reason: [(file, opened(store, file)) for file in files] for reason, files in question.held.items()}
     answer, plan = Answer(), [PLAN.empty_table()]
     for number in question.buckets:
-        rows = pa.concat_tables(
-            bucket(open_file, number, open_file.schema_arrow.names, name=file.key) for file, open_file in listed
-        ).sort_by("hash")
         known = {reason: hashes(files, number) for reason, files in held.items()}
-        found = reasons(rows, known, before=question.before)
-        answer += counted(rows, found)
-        plan.append(going(rows, found))
+        for file, open_file in listed:
+            rows = bucket(open_file, number, open_file.schema_arrow.names, name=file.key)
+            found = reasons(rows, known, before=question.before)
+            answer += counted(rows, found)
+            plan.append(going(rows, found))
     sink = io.BytesIO()
     pq.write_table(pa.concat_tables(plan), sink, compression="zstd", write_page_checksum=True)
     store.put(question.target, [sink.getvalue()])

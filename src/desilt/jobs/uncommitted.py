@@ -60,7 +60,8 @@ def mark(run: Run, source: LakeSource, spread: Spread) -> Marked:
     def judged() -> Answer:
         held = {Reason.STAGED: staged.files, Reason.TICKET: [tickets], Reason.COMMITTED: committed.files}
         files, folder = [listed.file for listed in stored], f"{core.prefix}{run.folder}plan/"
-        return sum(spread(judge, questions(core.store.uri, files, held, before=before, folder=folder)), Answer())
+        asked = questions(core.store.uri, files, held, before=before, folder=folder, width=spread.width)
+        return sum(spread(judge, asked), Answer())
 
     answer = judged()
     if answer.damaged and answer.damaged <= {file.key for file in committed.files}:  # a cache can be made again

@@ -18,13 +18,24 @@ RESULTS = "number long, result binary"
 class Spread(Protocol):
     """Where work is done."""
 
+    @property
+    def width(self) -> int:
+        """How many pieces are worked on at once."""
+
     def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """The result of ``work`` for each of ``items``, in their order; any failure is raised."""
 
 
-def in_process(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """One after the other, right here."""
-    return [work(item) for item in items]
+class InProcess:
+    """One piece after the other, right here."""
+
+    width = 1
+
+    def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return [work(item) for item in items]
+
+
+in_process = InProcess()
 
 
 class OnSpark:
@@ -32,6 +43,10 @@ class OnSpark:
 
     def __init__(self, spark: Any) -> None:
         self._spark = spark
+
+    @property
+    def width(self) -> int:
+        return int(self._spark.sparkContext.defaultParallelism)
 
     def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         if not items:
