@@ -6,6 +6,8 @@ import psycopg
 import pytest
 
 from desilt import spark as desilt_spark
+from desilt.cli.common import run
+from desilt.cli.main import desilt
 from desilt.testing import servers
 
 NUMBERS = itertools.count()
@@ -41,3 +43,16 @@ def spark():
     session = desilt_spark.session("desilt-tests", master="local[2]", **{"spark.sql.shuffle.partitions": "2"})
     yield session
     session.stop()
+
+
+@pytest.fixture
+def cli(capfd):
+    """Run a command; its exit code, output and error line."""
+
+    def call(*arguments):
+        capfd.readouterr()
+        code = run(desilt, [str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call

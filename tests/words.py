@@ -1,5 +1,7 @@
 """Short words for lake tests."""
 
+import pytest
+
 
 def write(repo, branch, **files):
     """Put ``files`` on ``branch``: keyword names are paths, values are contents."""
@@ -25,3 +27,16 @@ def changes(found):
     """``+path``, ``-path`` and ``~path``, as a set."""
     marks = {"added": "+", "removed": "-", "changed": "~"}
     return {marks[change.kind] + change.path for change in found}
+
+
+def seal(repo, branch):
+    """Leave a commit behind that died right after it sealed what was staged."""
+
+    def killed(_):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repo.ranges, "put", killed)
+        patch.setattr(repo.ranges, "put_metarange", killed)
+        with pytest.raises(KeyboardInterrupt):
+            repo.commit(branch, "killed")

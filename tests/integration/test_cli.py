@@ -9,22 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from desilt.cli.common import run
-from desilt.cli.main import desilt
-
-
-@pytest.fixture
-def cli(capfd):
-    """Run a command; its exit code, output and error line."""
-
-    def call(*arguments):
-        capfd.readouterr()
-        code = run(desilt, [str(argument) for argument in arguments])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
 
 @pytest.fixture
 def repo(cli, tmp_path):

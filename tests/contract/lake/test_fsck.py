@@ -6,15 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from desilt.cli.common import run
-from desilt.cli.main import desilt
 from desilt.domain.entry import AddressType, Entry
 from desilt.lake import fsck, staging, tombstones
 from desilt.lake.fsck import check, findings
 from desilt.lake.tombstones import Tombstone
 from desilt.sstable.values import encode_entry, write_metarange
 from desilt.testing import oracle
-from words import committed, write
+from words import committed, seal, write
 
 MANY = {f"path/{number:03}": str(number) for number in range(40)}  # several ranges, as the fixtures cut them
 
@@ -77,18 +75,6 @@ def address(repo, path, ref="main"):
 def condemn(repo, *addresses):
     with repo.database.write() as tx:
         tombstones.condemn(tx, repo.uid, [Tombstone(one, "run-7", "old-logs", repo.clock()) for one in addresses])
-
-
-def seal(repo, branch):
-    """Leave a commit behind that died right after it sealed what was staged."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repo.ranges, "put", killed)
-        with pytest.raises(KeyboardInterrupt):
-            repo.commit(branch, "killed")
-
-
-def killed(_):
-    raise KeyboardInterrupt
 
 
 # ---- what is sound
@@ -660,17 +646,6 @@ def test_an_object_is_young_by_its_name_even_if_the_stores_clock_lags(repo, mean
 
 
 # ---- the command
-
-
-@pytest.fixture
-def cli(capfd):
-    def call(*arguments):
-        capfd.readouterr()
-        code = run(desilt, [str(argument) for argument in arguments])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from desilt.errors import (
     NothingToCommit,
     WrongClock,
 )
-from words import changes, committed, contents, write
+from words import changes, committed, contents, seal, write
 
 
 def test_a_repository_begins_with_an_empty_commit(repo):
@@ -334,18 +334,6 @@ def test_a_commit_that_died_after_sealing_is_finished_by_the_next_one(repo):
     write(repo, "main", b="2")
     repo.commit("main", "whole")
     assert contents(repo, "main@") == {"a": "1", "b": "2"}
-
-
-def seal(repo, branch):
-    """Leave a commit behind that died right after it sealed what was staged."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repo.ranges, "put_metarange", killed)
-        with pytest.raises(KeyboardInterrupt):
-            repo.commit(branch, "killed")
-
-
-def killed(_):
-    raise KeyboardInterrupt
 
 
 def test_of_several_sealed_staging_areas_the_newest_counts(repo):

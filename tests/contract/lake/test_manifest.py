@@ -6,7 +6,7 @@ from desilt.errors import NotFound
 from desilt.lake.manifest import ranges_of
 from desilt.sstable.columns import decode_entries
 from desilt.testing import oracle
-from words import committed, contents, write
+from words import committed, contents, seal, write
 
 
 def held(repo, manifest):
@@ -18,17 +18,6 @@ def held(repo, manifest):
     ]
     assert len(found) == manifest.entries
     return sorted(found)
-
-
-def killed(_):
-    raise KeyboardInterrupt
-
-
-def seal(repo, branch):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repo.ranges, "put_metarange", killed)
-        with pytest.raises(KeyboardInterrupt):
-            repo.commit(branch, "killed")
 
 
 def test_a_manifest_holds_what_is_staged_on_every_branch(repo):
