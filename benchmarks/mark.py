@@ -32,6 +32,7 @@ from desilt.lake.apply import apply
 from desilt.lake.lake import locate
 from desilt.lake.staging import CHANGES
 from desilt.sources.held import put
+from desilt.sources.inventory import inventory_rows
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import OnSpark
 from desilt.sstable.values import encode_entry
@@ -123,10 +124,14 @@ def handed_in(repo: Repository, run: Run, addresses: pa.Array, staged: pa.Array)
         pa.array(np.full(len(addresses), 1_000)),
         pa.array([OLD]).take(pa.array(np.zeros(len(addresses), int))),
     )
-    listing = pa.table([addresses, sizes, times.cast(INVENTORY.field(2).type)], schema=INVENTORY)
+    listing = inventory_rows(addresses, sizes, times.cast(INVENTORY.field("modified_at").type))
     step = 500_000
     inventory = [
-        put(repo.store, f"{folder}inventory/part-{at:09d}.parquet", hashed(listing.slice(at, step)))
+        put(
+            repo.store,
+            f"{folder}inventory/part-{at:09d}.parquet",
+            hashed(listing.slice(at, step), addresses.slice(at, step)),
+        )
         for at in range(0, len(addresses), step)
     ]
     held = pa.table([staged, pa.array(np.zeros(len(staged), np.int32))], schema=HELD)

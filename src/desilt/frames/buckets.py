@@ -18,9 +18,9 @@ BUCKETS = 32
 HASH = "hash"
 
 
-def hashed(table: pa.Table, *, by: str = "address") -> pa.Table:
-    """``table`` with the hash of its addresses as first column, in the order of hashes."""
-    hashes = address_hash(table[by].combine_chunks())
+def hashed(table: pa.Table, addresses: pa.Array | None = None) -> pa.Table:
+    """``table`` with the hash of its addresses (a column, or given) as first column, in the order of hashes."""
+    hashes = address_hash(table["address"].combine_chunks() if addresses is None else addresses)
     order = np.argsort(hashes, kind="stable")
     return table.take(pa.array(order)).add_column(0, HASH, pa.array(hashes[order]))
 
@@ -30,7 +30,10 @@ def written(table: pa.Table, *, buckets: int = BUCKETS) -> bytes:
     ends = np.searchsorted(bucket_of(table[HASH].to_numpy(), buckets), np.arange(buckets), side="right")
     starts = np.concatenate([[0], ends[:-1]])
     sink = io.BytesIO()
-    with pq.ParquetWriter(sink, table.schema, compression="lz4", write_page_checksum=True) as writer:
+    repeated = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    with pq.ParquetWriter(
+        sink, table.schema, compression="lz4", use_dictionary=repeated, write_page_checksum=True
+    ) as writer:
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             writer.write_table(table.slice(start, end - start), row_group_size=max(end - start, 1))
     return sink.getvalue()

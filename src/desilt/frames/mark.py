@@ -31,28 +31,27 @@ def reasons(inventory: pa.Table, held: Mapping[Reason, Hashes], *, before: datet
         found[present(hashes, held.get(reason, np.zeros(0, np.uint64)))] = ORDER.index(reason)
     free = np.flatnonzero(found == ORDER.index(Reason.UNREFERENCED))
     rows = inventory.take(pa.array(free))
-    found[free[young(rows["address"].combine_chunks(), rows["modified_at"].combine_chunks(), before)]] = ORDER.index(
+    found[free[young(rows["name"].combine_chunks(), rows["modified_at"].combine_chunks(), before)]] = ORDER.index(
         Reason.YOUNG
     )
     return found
 
 
-def young(addresses: pa.Array, modified_at: pa.Array, before: datetime) -> npt.NDArray[np.bool_]:
+def young(names: pa.Array, modified_at: pa.Array, before: datetime) -> npt.NDArray[np.bool_]:
     """Which objects are not from before ``before`` by the store's clock, or by the time in their name.
 
     An object without a time is young.
     """
     limit = microseconds(before)
     stored = pc.fill_null(modified_at.cast(pa.int64()), limit).to_numpy(zero_copy_only=False)
-    named = name_seconds(addresses) * 1_000_000
+    named = name_seconds(names) * 1_000_000
     by_store: npt.NDArray[np.bool_] = stored >= limit
     by_name: npt.NDArray[np.bool_] = named >= limit
     return by_store | by_name
 
 
-def name_seconds(addresses: pa.Array) -> npt.NDArray[np.int64]:
+def name_seconds(names: pa.Array) -> npt.NDArray[np.int64]:
     """The second in which each object's name was made; -1 for a name that carries no time."""
-    names = _last(addresses)
     timed = pc.fill_null(pc.match_substring_regex(names, f"^[0-9a-v]{{{TIME_CHARACTERS},}}$"), False)
     seconds = np.full(len(names), -1, np.int64)
     rows = np.flatnonzero(timed.to_numpy(zero_copy_only=False))
@@ -64,8 +63,3 @@ def name_seconds(addresses: pa.Array) -> npt.NDArray[np.int64]:
             value = value * 32 + DIGITS[text[:, column]]
         seconds[rows] = value >> 3
     return seconds
-
-
-def _last(addresses: pa.Array) -> pa.Array:
-    """What follows the last slash."""
-    return pc.replace_substring_regex(addresses, "^.*/", "")

@@ -4,7 +4,14 @@ import pyarrow as pa
 
 MOMENT = pa.timestamp("us", tz="UTC")
 
-INVENTORY = pa.schema([("address", pa.string()), ("size_bytes", pa.int64()), ("modified_at", MOMENT)])
+INVENTORY = pa.schema(
+    [
+        ("folder", pa.dictionary(pa.int32(), pa.string())),  # an address up to its last slash, and with it
+        ("name", pa.string()),  # and the rest
+        ("size_bytes", pa.int64()),
+        ("modified_at", MOMENT),
+    ]
+)
 """One row per object the store listed below the repository's prefix: one address, seen once."""
 
 HELD = pa.schema([("address", pa.string()), ("owner", pa.int32())])

@@ -106,9 +106,14 @@ def going(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
     """The rows that go, as PLAN."""
     gone = rows.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
     said = [Verdict.REMOVE.value, Reason.UNREFERENCED.value, "no commit, staging area or ticket holds it"]
-    columns = [gone["address"], gone["size_bytes"], gone["modified_at"]]
+    columns = [addresses_of(gone), gone["size_bytes"], gone["modified_at"]]
     columns += [pa.array([text], pa.string()).take(pa.array(np.zeros(gone.num_rows, np.int64))) for text in said]
     return pa.table(columns, schema=PLAN)
+
+
+def addresses_of(rows: pa.Table) -> pa.ChunkedArray:
+    """The whole addresses of INVENTORY rows."""
+    return pc.binary_join_element_wise(rows["folder"].cast(pa.string()), rows["name"], "")
 
 
 def counted(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Answer:
@@ -121,13 +126,12 @@ def counted(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -
             answer.objects["", reason.value] += int(mine.sum())
             answer.bytes["", reason.value] += int(sizes[mine].sum())
     gone = rows.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
-    prefixes = pc.replace_substring_regex(gone["address"], "[^/]*$", "")
-    table = pa.table({"prefix": prefixes, "size": gone["size_bytes"]}).group_by("prefix")
-    for row in table.aggregate([("size", "sum"), ("size", "count")]).to_pylist():
-        parts = row["prefix"].split("/")
+    table = gone.select(["folder", "size_bytes"]).group_by("folder")
+    for row in table.aggregate([("size_bytes", "sum"), ("size_bytes", "count")]).to_pylist():
+        parts = row["folder"].split("/")
         branch = parts[1] if len(parts) > 2 else ""
-        answer.objects[branch, Reason.UNREFERENCED.value] += row["size_count"]
-        answer.bytes[branch, Reason.UNREFERENCED.value] += row["size_sum"]
-        answer.prefix_objects[row["prefix"]] += row["size_count"]
-        answer.prefix_bytes[row["prefix"]] += row["size_sum"]
+        answer.objects[branch, Reason.UNREFERENCED.value] += row["size_bytes_count"]
+        answer.bytes[branch, Reason.UNREFERENCED.value] += row["size_bytes_sum"]
+        answer.prefix_objects[row["folder"]] += row["size_bytes_count"]
+        answer.prefix_bytes[row["folder"]] += row["size_bytes_sum"]
     return answer

@@ -60,21 +60,26 @@ def stretches(store: ObjectStore, prefix: str, folder: str) -> list[Stretch]:
 def list_stretch(stretch: Stretch) -> Listed:
     """List one stretch, on an executor."""
     store = open_store(stretch.store)
-    tables: list[pa.Table] = []
+    tables = [INVENTORY.empty_table()]
+    addresses = [pa.array([], pa.string())]
     for batch in store.list(stretch.prefix + DATA, after=stretch.after):
         rows = batch
         if stretch.until:
             rows = batch.filter(pc.less(batch["key"], stretch.until))
-        tables.append(_relative(rows, stretch.prefix))
+        addresses.append(pc.utf8_slice_codeunits(rows["key"], len(stretch.prefix)))
+        tables.append(inventory_rows(addresses[-1], rows["size_bytes"], rows["modified_at"]))
         if rows.num_rows < batch.num_rows:
             break
-    table = hashed(pa.concat_tables([INVENTORY.empty_table(), *tables]).combine_chunks())
+    whole = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    table = hashed(whole, pa.concat_arrays(addresses))
     return Listed(put(store, stretch.target, table), pc.sum(table["size_bytes"]).as_py() or 0)
 
 
-def _relative(rows: pa.RecordBatch, prefix: str) -> pa.Table:
-    address = pc.utf8_slice_codeunits(rows["key"], len(prefix))
-    return pa.table([address, rows["size_bytes"], rows["modified_at"]], schema=INVENTORY)
+def inventory_rows(addresses: pa.Array, sizes: pa.Array, times: pa.Array) -> pa.Table:
+    """Objects as INVENTORY."""
+    folders = pc.replace_substring_regex(addresses, "[^/]*$", "").dictionary_encode()
+    names = pc.replace_substring_regex(addresses, "^.*/", "")
+    return pa.table([folders, names, sizes, times], schema=INVENTORY)
 
 
 def total(listed: Sequence[Listed]) -> tuple[int, int]:

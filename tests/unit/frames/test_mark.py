@@ -11,7 +11,9 @@ from desilt.domain.reason import Reason
 from desilt.frames.buckets import BUCKETS, bucket, hashed, present, written
 from desilt.frames.hashing import address_hash
 from desilt.frames.mark import ORDER, name_seconds, reasons, young
-from desilt.frames.schemas import INVENTORY, MOMENT
+from desilt.frames.schemas import MOMENT
+from desilt.jobs.judging import addresses_of
+from desilt.sources.inventory import inventory_rows
 
 BEFORE = datetime(2026, 1, 10, tzinfo=UTC)
 OLD = BEFORE - timedelta(days=1)
@@ -23,11 +25,12 @@ def named(at, number=0):
 
 def verdicts(rows, **held):
     """Reasons by address, for rows of address and store time."""
-    columns = [[address for address, _ in rows], [1] * len(rows), [at for _, at in rows]]
-    table = hashed(pa.table([pa.array(c, f.type) for c, f in zip(columns, INVENTORY, strict=True)], schema=INVENTORY))
+    addresses = pa.array([address for address, _ in rows], pa.string())
+    times = pa.array([at for _, at in rows], MOMENT)
+    table = hashed(inventory_rows(addresses, pa.array([1] * len(rows)), times), addresses)
     known = {Reason(name): np.sort(address_hash(pa.array(some, pa.string()))) for name, some in held.items()}
     found = reasons(table, known, before=BEFORE)
-    return {address: ORDER[place].value for address, place in zip(table["address"].to_pylist(), found, strict=True)}
+    return {address: ORDER[place].value for address, place in zip(addresses_of(table).to_pylist(), found, strict=True)}
 
 
 def test_what_nobody_holds_and_every_clock_calls_old_goes():
@@ -70,7 +73,7 @@ def test_before_means_strictly_earlier():
 
 def test_names_tell_their_second():
     moments = [datetime(1998, 1, 20, tzinfo=UTC), datetime(2105, 12, 31, tzinfo=UTC)]
-    found = name_seconds(pa.array([*map(named, moments), "odd", "branches/b/p/UPPER", "branches/b/p/é23456789"]))
+    found = name_seconds(pa.array([*(named(at).rsplit("/", 1)[1] for at in moments), "odd", "UPPER", "é23456789"]))
     assert found.tolist() == [*(int(at.timestamp()) for at in moments), -1, -1, -1]
 
 
