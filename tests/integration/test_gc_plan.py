@@ -5,12 +5,16 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.parquet as pq
 import pytest
 
-from desilt.errors import BadRequest, CorruptTable, WrongClock
-from desilt.jobs.running import plan
-from desilt.lake import Lake
+from desilt.domain.entry import AddressType, Entry
+from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable, WrongClock
+from desilt.jobs import uncommitted
+from desilt.jobs.running import open_run, plan
+from desilt.lake import Lake, refs, staging
 from desilt.lake.lake import locate
 from desilt.objects.file import ObjectFile
+from desilt.sources.lake import LakeSource
 from desilt.sources.spread import OnSpark, in_process
+from desilt.sstable.values import encode_entry
 from desilt.testing import oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -177,6 +181,96 @@ def test_a_damaged_cache_file_is_made_again_and_never_trusted(repo, damage):
     repo.store.put(key, [{"cut": bytes(raw[:-30]), "flip": bytes(raw), "empty": b""}[damage]])
     assert planned(repo) == {lost}
     assert held not in planned(repo)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM commits WHERE generation = 1",
+        "DELETE FROM commits",
+        "DELETE FROM commits WHERE generation = 0",
+        "DELETE FROM branches WHERE name = 'dev'",
+    ],
+)
+def test_rows_that_are_missing_stop_the_plan(repo, damage):
+    put(repo, "main", "a")
+    repo.commit("main", "one")
+    repo.create_branch("dev", "main")
+    put(repo, "dev", "b")
+    with repo.database.write() as tx:
+        tx.execute(damage)
+    repo.set_clock(LATER)
+    with pytest.raises((Unreadable, NotFound)):
+        plan(repo, in_process)
+
+
+def test_a_lake_inside_the_lake_is_left_alone(repo):
+    inner = Lake.create(locate(f"{repo.store.root}/{repo.prefix}branches/nested"))
+    put(inner.create_repository("inner", clock_at=START), "main", "a")
+    inner.close()
+    repo.set_clock(LATER)
+    report = plan(repo, in_process)
+    assert report.removed.objects == 0
+    assert report.keep["foreign"].objects > 0
+
+
+def test_a_whole_address_that_leads_inside_holds_its_object(repo):
+    lost = put(repo, "main", "a")
+    entry = Entry("a", f"odd://{repo.prefix}{lost}", 1, "x", 0, address_type=AddressType.FULL)
+    with repo.database.write() as tx:  # past the check that refuses this
+        token = refs.branch(tx, repo.uid, "main").token
+        staging.stage(tx, token, b"a", encode_entry(entry))
+    repo.commit("main", "one")
+    repo.set_clock(LATER)
+    assert plan(repo, in_process).removed.objects == 0
+
+
+def test_an_object_linked_while_the_plan_reads_is_held_by_its_ticket(repo, monkeypatch):
+    address = repo.physical_address("main", "a")
+    repo.store.put(repo.prefix + address.ticket.address, [b"x"])
+    repo.set_clock(START + timedelta(hours=23))
+    source = LakeSource(repo, in_process)
+    real = LakeSource.staged
+
+    def link_just_after(self, run):
+        seen = real(self, run)
+        repo.link("main", "a", address.token)
+        return seen
+
+    monkeypatch.setattr(LakeSource, "staged", link_just_after)
+    marked = uncommitted.mark(open_run(repo, "gc", now=None), source, in_process)
+    assert marked.answer.objects == {("", "ticket"): 1}
+
+
+def test_a_leftover_among_the_plans_files_is_passed_over(repo, monkeypatch):
+    real = repo.store.put
+
+    def put_and_leave(key, body):
+        if key.endswith("plan/part-00000.parquet"):
+            real(f"{key.removesuffix('part-00000.parquet')}0011223344556677.partial", [b"half"])
+        return real(key, body)
+
+    monkeypatch.setattr(type(repo.store), "put", lambda _self, key, body: put_and_leave(key, body))
+    assert plan(repo, in_process).removed.objects == 0
+
+
+def test_a_sidecar_with_a_wrong_count_is_not_believed(repo):
+    put(repo, "main", "a")
+    repo.commit("main", "one")
+    assert planned(repo) == set()
+    (key,) = cache_files(repo)
+    sidecar = key.replace(".parquet", ".json")
+    repo.store.put(sidecar, [repo.store.get(sidecar).replace(b", 1]]", b", 2]]")])
+    assert planned(repo) == set()
+
+
+def test_a_plan_leaves_nothing_outside_its_folder_but_the_cache(repo):
+    put(repo, "main", "a")
+    before = set(oracle.stored(repo))
+    planned(repo)
+    folders = {folder.removeprefix(repo.prefix) for folder in repo.store.folders(f"{repo.prefix}_desilt/")}
+    assert folders <= {"_desilt/runs/", "_desilt/ranges/"}
+    assert set(oracle.stored(repo)) == before
 
 
 def test_now_may_look_back_and_not_ahead(tmp_path):

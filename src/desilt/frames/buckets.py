@@ -6,6 +6,7 @@ one task that reads the same row group of every file: nothing is shuffled.
 
 import hashlib
 import io
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,38 @@ def written(table: pa.Table, *, buckets: int = BUCKETS) -> bytes:
     return sink.getvalue()
 
 
+def sums(table: pa.Table, *, buckets: int = BUCKETS) -> dict[str, list[int]]:
+    """For each column of numbers, what it adds up to in each bucket (modulo 2^64): what a reader checks."""
+    places = bucket_of(table[HASH].to_numpy(), buckets)
+    found = {}
+    for field in table.schema:
+        if (numbers := _numbers(table[field.name])) is not None:
+            totals = np.zeros(buckets, np.uint64)
+            np.add.at(totals, places, numbers)
+            found[field.name] = totals.tolist()
+    return found
+
+
+def adds_up(rows: pa.Table, number: int, expected: Mapping[str, Sequence[int]]) -> bool:
+    """Whether the columns of bucket ``number`` add up to what was written."""
+    return all(
+        int(np.add.reduce(numbers, dtype=np.uint64)) == expected[field.name][number]
+        for field in rows.schema
+        if (numbers := _numbers(rows[field.name])) is not None
+    )
+
+
+def _numbers(column: pa.ChunkedArray) -> Hashes | None:
+    """A column of whole numbers or moments as unsigned ones; None for other columns. A missing value counts as 0."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column, kind = column.cast(pa.int64()), pa.int64()
+    if not pa.types.is_integer(kind):
+        return None
+    numbers: Hashes = column.fill_null(0).to_numpy().astype(np.uint64)
+    return numbers
+
+
 def footer_hash(tail: bytes) -> str:
     """Of the part of a Parquet file that its pages' checksums do not cover; ``tail`` ends the file, and holds it."""
     length = int.from_bytes(tail[-8:-4], "little") + 8
@@ -50,9 +83,12 @@ def bucket(file: pq.ParquetFile, number: int, columns: list[str], *, name: str, 
     if file.num_row_groups != buckets:
         raise CorruptTable(name, f"it has {file.num_row_groups} row groups, not one for each of {buckets} buckets")
     try:
-        return file.read_row_group(number, columns=columns)
+        rows = file.read_row_group(number, columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise CorruptTable(name, " ".join(str(error).split())) from error
+    if rows.num_rows != file.metadata.row_group(number).num_rows:
+        raise CorruptTable(name, f"bucket {number} has lost rows")
+    return rows
 
 
 def present(hashes: Hashes, held: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

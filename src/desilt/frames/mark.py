@@ -16,6 +16,9 @@ from desilt.frames.hashing import Hashes
 ORDER = list(Reason)
 DIGITS = np.full(256, -1, np.int64)
 DIGITS[np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)] = np.arange(32)
+UID = "[0-9a-v]{20}"
+FOLDER = f"^branches/{UID}/[0-9]{{14}}_{UID}/$"
+NAME = rf"^({UID}|[0-9a-f]{{16}}\.partial)$"  # the latter: what a put leaves behind that was killed
 TIME_CHARACTERS = 7  # of a uid: 35 bits, the first 32 of which are seconds
 
 
@@ -31,10 +34,17 @@ def reasons(inventory: pa.Table, held: Mapping[Reason, Hashes], *, before: datet
         found[present(hashes, held.get(reason, np.zeros(0, np.uint64)))] = ORDER.index(reason)
     free = np.flatnonzero(found == ORDER.index(Reason.UNREFERENCED))
     rows = inventory.take(pa.array(free))
-    found[free[young(rows["name"].combine_chunks(), rows["modified_at"].combine_chunks(), before)]] = ORDER.index(
-        Reason.YOUNG
-    )
+    names = rows["name"].combine_chunks()
+    found[free[young(names, rows["modified_at"].combine_chunks(), before)]] = ORDER.index(Reason.YOUNG)
+    found[free[foreign(rows["folder"].combine_chunks(), names)]] = ORDER.index(Reason.FOREIGN)
     return found
+
+
+def foreign(folders: pa.Array, names: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which objects are not where, or not called as, desilt puts them: another lake inside this one, say."""
+    ours = pc.and_(pc.match_substring_regex(folders.cast(pa.string()), FOLDER), pc.match_substring_regex(names, NAME))
+    result: npt.NDArray[np.bool_] = ~ours.to_numpy(zero_copy_only=False)
+    return result
 
 
 def young(names: pa.Array, modified_at: pa.Array, before: datetime) -> npt.NDArray[np.bool_]:
@@ -52,7 +62,7 @@ def young(names: pa.Array, modified_at: pa.Array, before: datetime) -> npt.NDArr
 
 def name_seconds(names: pa.Array) -> npt.NDArray[np.int64]:
     """The second in which each object's name was made; -1 for a name that carries no time."""
-    timed = pc.fill_null(pc.match_substring_regex(names, f"^[0-9a-v]{{{TIME_CHARACTERS},}}$"), False)
+    timed = pc.match_substring_regex(names, f"^{UID}$")
     seconds = np.full(len(names), -1, np.int64)
     rows = np.flatnonzero(timed.to_numpy(zero_copy_only=False))
     if len(rows):

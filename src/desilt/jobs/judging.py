@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import CorruptTable
-from desilt.frames.buckets import BUCKETS, bucket
+from desilt.frames.buckets import BUCKETS, HASH
+from desilt.frames.hashing import address_hash
 from desilt.frames.mark import ORDER, reasons
 from desilt.frames.schemas import PLAN
 from desilt.objects import open_store
-from desilt.sources.held import HeldFile, hashes, opened
+from desilt.sources.held import HeldFile, hashes, opened, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _judge(question: Question) -> Answer:
     for number in question.buckets:
         known = {reason: hashes(files, number) for reason, files in held.items()}
         for file, open_file in listed:
-            rows = bucket(open_file, number, open_file.schema_arrow.names, name=file.key)
+            rows = rows_of(file, open_file, number, open_file.schema_arrow.names)
             found = reasons(rows, known, before=question.before)
             answer += counted(rows, found)
             plan.append(going(rows, found))
@@ -105,8 +106,11 @@ def _judge(question: Question) -> Answer:
 def going(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
     """The rows that go, as PLAN."""
     gone = rows.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
+    addresses = addresses_of(gone)
+    if not np.array_equal(address_hash(addresses.combine_chunks()), gone[HASH].to_numpy()):
+        raise CorruptTable("inventory", "an address is not the one that was listed")
     said = [Verdict.REMOVE.value, Reason.UNREFERENCED.value, "no commit, staging area or ticket holds it"]
-    columns = [addresses_of(gone), gone["size_bytes"], gone["modified_at"]]
+    columns = [addresses, gone["size_bytes"], gone["modified_at"]]
     columns += [pa.array([text], pa.string()).take(pa.array(np.zeros(gone.num_rows, np.int64))) for text in said]
     return pa.table(columns, schema=PLAN)
 

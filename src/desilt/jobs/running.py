@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from desilt.clock import ManualClock
 from desilt.domain.run import Run, new_run
+from desilt.domain.times import check_date
 from desilt.errors import BadRequest
 from desilt.jobs import uncommitted
 from desilt.jobs.uncommitted import Marked
@@ -40,6 +41,8 @@ def removals(repository: Repository, run: Run, branches: Mapping[str, str]) -> I
     """What the plan of ``run`` removes, as it is read."""
     for batch in repository.store.list(f"{repository.prefix}{run.folder}plan/"):
         for key in batch["key"].to_pylist():
+            if not key.endswith(".parquet"):
+                continue  # what a killed task left behind
             for rows in pq.ParquetFile(pa.PythonFile(ObjectFile(repository.store, key), mode="r")).iter_batches():
                 for row in rows.to_pylist():
                     where = row["address"].split("/")
@@ -56,6 +59,8 @@ def branch_name(branches: Mapping[str, str], uid: str) -> str:
 def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     """A run at ``now``, which may look back freely, and ahead only where the clock is a manual one."""
     clock = repository.clock()
+    if now is not None:
+        check_date(now)
     if not isinstance(repository.clock, ManualClock):
         timekeeping.check(clock, timekeeping.store_time(repository.store))
         if now is not None and now > clock:

@@ -48,10 +48,11 @@ def mark(run: Run, source: LakeSource, spread: Spread) -> Marked:
     """The plan, written into the run's folder."""
     core = source.repository.core
     before = run.now - core.ticket_life - CLOCK_MARGIN  # fixed before anything is read
-    stage = Stopwatch()
-    staged = source.staged(run)  # before committed: an entry only ever moves from staged to committed
-    tickets = source.open_tickets(run, run.now)
-    stage.ends("staged and tickets")
+    stage, width = Stopwatch(), spread.width
+    # In this order, since an address only ever moves from a ticket to a staging area to a commit.
+    tickets = source.open_tickets(run, min(run.now, core.clock()))
+    staged = source.staged(run)
+    stage.ends("tickets and staged")
     committed = source.committed()
     stage.ends("commits and ranges")
     stored = source.inventory(run)
@@ -60,7 +61,7 @@ def mark(run: Run, source: LakeSource, spread: Spread) -> Marked:
     def judged() -> Answer:
         held = {Reason.STAGED: staged.files, Reason.TICKET: [tickets], Reason.COMMITTED: committed.files}
         files, folder = [listed.file for listed in stored], f"{core.prefix}{run.folder}plan/"
-        asked = questions(core.store.uri, files, held, before=before, folder=folder, width=spread.width)
+        asked = questions(core.store.uri, files, held, before=before, folder=folder, width=width)
         return sum(spread(judge, asked), Answer())
 
     answer = judged()

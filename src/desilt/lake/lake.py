@@ -150,7 +150,7 @@ class Lake:
     def _core(self, row: RepositoryRow) -> Core:
         clock, store = self.clock, self.store
         if row.manual_now is not None:
-            clock = ManualClock(row.manual_now)
+            clock = ManualClock(row.manual_now, look=lambda: repositories.manual_now(self.database, row.uid))
             store = dated(store, clock)
         return Core(
             self.database,

@@ -75,9 +75,10 @@ def link(core: Core, branch: str, path: str, token: str, about: About, *, checks
 def spellings(uri: str) -> list[str]:
     """``uri``, and where it leads on a disk once links are followed."""
     scheme, _, path = uri.partition("://")
-    if scheme.lower() != "file":
+    if scheme.lower() not in ("file", "lake"):
         return [uri]
-    local = unquote(path.removeprefix("localhost"))
+    host, slash, rest = path.partition("/")
+    local = unquote(slash + rest if host.lower() == "localhost" else path)
     return [f"file://{local}", f"file://{os.path.realpath(local)}"]
 
 
@@ -88,7 +89,8 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
         raise BadRequest(f"{uri!r} is no address; write a whole URI, as in s3://bucket/key")
     if not 0 <= size < 2**63:
         raise BadRequest(f"an object cannot have {size} bytes")
-    if any(is_inside(form, root) for form in spellings(uri) for root in spellings(core.store.uri)):
+    inside = any(is_inside(form, root) for form in spellings(uri) for root in spellings(core.store.uri))
+    if inside or core.prefix in unquote(unquote(uri)):
         raise BadRequest(f"{uri!r} is inside the lake; put, copy or link it instead, so that it stays held")
     entry = Entry(
         path,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+from desilt.errors import Unreadable
 from desilt.lake import refs, repositories, staging
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
@@ -34,18 +35,20 @@ class StagingManifest:
     branches: tuple[refs.Branch, ...]
 
 
-def ranges_of(core: Core) -> Ranges:
+def ranges_of(core: Core, folder: str = FOLDER) -> Ranges:
     """Where manifests are kept: ranges like any other, in a folder of their own."""
-    return Ranges(core.store, core.prefix, folder=FOLDER)
+    return Ranges(core.store, core.prefix, folder=folder)
 
 
-def prepare(core: Core, branch: str | None = None) -> StagingManifest:
-    """Write down what is staged on ``branch``, or on every branch."""
-    ranges = ranges_of(core)
+def prepare(core: Core, branch: str | None = None, *, folder: str = FOLDER) -> StagingManifest:
+    """Write down what is staged on ``branch``, or on every branch, into ``folder``."""
+    ranges = ranges_of(core, folder)
     written: list[RangeData] = []
     writer, count = ranges.writer(), 0
     with core.database.read() as tx:
         generation, taken_at = repositories.generation(tx, core.uid), core.clock()
+        if stray := staging.strays(tx):
+            raise Unreadable(f"staging area {stray[0]} belongs to no branch: rows are missing; see `desilt fsck`")
         found = [refs.branch(tx, core.uid, branch)] if branch else refs.branches(tx, core.uid)
         pairs = _staged(tx, sorted(token for one in found for token in one.tokens))
         while page := list(islice(pairs, PAGE)):

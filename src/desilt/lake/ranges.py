@@ -31,6 +31,7 @@ class Ranges:
     """The ranges and metaranges below one repository's prefix; both immutable, so both cached."""
 
     def __init__(self, store: ObjectStore, prefix: str, *, raggedness: int = RAGGEDNESS, folder: str = FOLDER) -> None:
+        self.prefix = prefix
         self._store = store
         self._folder = prefix + folder
         self._raggedness = raggedness

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import AlreadyExists, NotFound
-from desilt.lake.database import Transaction
+from desilt.lake.database import Database, Transaction
 
 COLUMNS = "name, uid, default_branch, created_at, secret, ticket_life, manual_now"
 
@@ -57,6 +57,13 @@ def set_clock(tx: Transaction, uid: str, now: datetime) -> bool:
     """Move a manual clock on; False, and nothing done, if it stands later."""
     at = microseconds(now)
     return bool(tx.execute("UPDATE repositories SET manual_now = ? WHERE uid = ? AND manual_now <= ?", at, uid, at))
+
+
+def manual_now(database: Database, uid: str) -> datetime | None:
+    """Where a manual clock stands by now."""
+    with database.read() as tx:
+        row = tx.one("SELECT manual_now FROM repositories WHERE uid = ?", uid)
+    return None if row is None or row[0] is None else moment(row[0])
 
 
 def generation(tx: Transaction, uid: str) -> int:

@@ -66,6 +66,15 @@ def scan(
     return _newest(rows, {token: age for age, token in enumerate(tokens)})
 
 
+def strays(tx: Transaction) -> list[str]:
+    """Staging areas, anywhere in the lake, that belong to no branch: there are none, unless rows were lost."""
+    rows = tx.rows(
+        "SELECT DISTINCT token FROM staging WHERE token NOT IN "
+        "(SELECT token FROM branches UNION SELECT token FROM sealed)"
+    )
+    return [str(row[0]) for row in rows]
+
+
 def changes(tx: Transaction, tokens: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """All that is staged, as :data:`CHANGES`."""
     staged = scan(tx, tokens)

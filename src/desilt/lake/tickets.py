@@ -34,11 +34,16 @@ def use(tx: Transaction, ticket: Ticket, *, now: datetime) -> None:
 
 def settle(tx: Transaction, repository: str, address: str, path: str, *, now: datetime, life: timedelta) -> None:
     """End the ticket of an upload through us; refused if it took longer than its ticket lived."""
+    check(tx, repository, address, path, now=now, life=life)
+    _drop(tx, repository, address)
+
+
+def check(tx: Transaction, repository: str, address: str, path: str, *, now: datetime, life: timedelta) -> None:
+    """Refuse an upload through us whose ticket has expired: nobody holds its object any more."""
     row = tx.one("SELECT expires_at FROM tickets WHERE repository = ? AND address = ?", repository, address)
     expires = moment(row[0]) if row else addresses.uid_time(address.rsplit("/", 1)[-1]) + life
     if expires <= now:
         raise BadTicket(path, f"expired on {expires:%Y-%m-%d %H:%M:%S} UTC, while the upload went on")
-    _drop(tx, repository, address)
 
 
 def open_at(tx: Transaction, repository: str, now: datetime) -> Iterator[Ticket]:

@@ -57,6 +57,7 @@ class Upload:
         with self._core.database.write() as tx:
             repositories.writing(tx, self._core.uid)
             tombstones.refuse_gone(tx, self._core.uid, self.address, self._path)
+            tickets.check(tx, self._core.uid, self.address, self._path, now=now, life=self._core.ticket_life)
             tickets.hold(tx, Ticket(self._core.uid, self._branch.uid, self._path, self.address, expires))
         self._renewed_at = now
 

@@ -17,7 +17,7 @@ from stat import S_ISREG
 import pyarrow as pa
 
 from desilt.clock import Clock
-from desilt.domain.times import microseconds, moment
+from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, DesiltError, NotFound, StorageFailed
 from desilt.objects.store import (
     CHUNK_BYTES,
@@ -54,17 +54,17 @@ class LocalStore:
         partial = f"{folder}/{secrets.token_hex(8)}.partial"
         with self._failures("writing", key):
             descriptor = self._create(folder, partial)
+            self._date(descriptor)
         try:
             size = 0
             try:
                 for chunk in body:  # an error of the body itself is the caller's, and passes as it is
                     with self._failures("writing", key):
                         write_all(descriptor, chunk)
+                        self._date(descriptor)
                     size += len(chunk)
                 with self._failures("writing", key):
-                    if self.clock is not None:
-                        stamp = microseconds(self.clock()) * 1000
-                        os.utime(descriptor, ns=(stamp, stamp))
+                    self._date(descriptor)
                     if self.fsync:
                         os.fsync(descriptor)
             finally:
@@ -157,6 +157,12 @@ class LocalStore:
                     except FileNotFoundError:
                         continue  # gone since its folder was read
                 yield key, status.st_size, status.st_mtime_ns // 1000
+
+    def _date(self, descriptor: int) -> None:
+        """What is half written is dated as well: a listing sees it."""
+        if self.clock is not None:
+            stamp = nanoseconds(self.clock())
+            os.utime(descriptor, ns=(stamp, stamp))
 
     def _path(self, key: str) -> str:
         self._inside(check_key(key).rpartition("/")[0])

@@ -5,7 +5,7 @@ share a file; a reader says which of them count today.
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from desilt.errors import CorruptTable, NotFound
-from desilt.frames.buckets import BUCKETS, HASH, bucket, footer_hash, written
+from desilt.frames.buckets import BUCKETS, HASH, adds_up, bucket, footer_hash, sums, written
 from desilt.frames.hashing import Hashes
 from desilt.objects.file import ObjectFile
 from desilt.objects.store import ObjectStore
@@ -27,7 +27,8 @@ class HeldFile:
 
     key: str
     rows: int
-    footer: str  # the hash of the file's footer: pages carry checksums of their own
+    footer: str  # the hash of the file's footer
+    sums: Mapping[str, Sequence[int]]  # what its columns of numbers add up to, by bucket
     owners: frozenset[int] | None = None
 
 
@@ -35,7 +36,7 @@ def put(store: ObjectStore, key: str, table: pa.Table) -> HeldFile:
     """Write a ``hashed`` table."""
     data = written(table)
     store.put(key, [data])
-    return HeldFile(key, table.num_rows, footer_hash(data))
+    return HeldFile(key, table.num_rows, footer_hash(data), sums(table))
 
 
 def opened(store: ObjectStore, held: HeldFile) -> pq.ParquetFile:
@@ -58,12 +59,23 @@ def opened(store: ObjectStore, held: HeldFile) -> pq.ParquetFile:
     return file
 
 
+def rows_of(held: HeldFile, file: pq.ParquetFile, number: int, columns: list[str]) -> pa.Table:
+    """The rows of one bucket, as they were written or not at all.
+
+    Checksums of pages do not cover the pages' own headers: so what is read must add up as well.
+    """
+    rows = bucket(file, number, columns, name=held.key, buckets=BUCKETS)
+    if not adds_up(rows, number, held.sums):
+        raise CorruptTable(held.key, f"bucket {number} does not add up to what was written")
+    return rows
+
+
 def hashes(files: Iterable[tuple[HeldFile, pq.ParquetFile]], number: int) -> Hashes:
     """The sorted hashes that the counting owners of ``files`` hold in one bucket."""
     found = []
     for held, file in files:
         columns = [HASH] if held.owners is None else [HASH, "owner"]
-        rows = bucket(file, number, columns, name=held.key, buckets=BUCKETS)
+        rows = rows_of(held, file, number, columns)
         some = rows[HASH].to_numpy()
         if held.owners is not None:
             some = some[np.isin(rows["owner"].to_numpy(), sorted(held.owners))]

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from desilt.domain.run import Run
+from desilt.errors import Unreadable
 from desilt.frames.buckets import hashed
 from desilt.frames.schemas import HELD
-from desilt.lake import commits, manifest, tickets
+from desilt.lake import commits, manifest, refs, tickets
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.sources import inventory, range_cache
@@ -49,14 +50,15 @@ class LakeSource:
 
     def staged(self, run: Run) -> Staged:
         """Everything staged on every branch, from one snapshot, written into the run's folder."""
-        taken = manifest.prepare(self._core)
-        listed = manifest.ranges_of(self._core).metarange(taken.metarange)
+        folder = f"{run.folder}inputs/manifest/"
+        taken = manifest.prepare(self._core, folder=folder)
+        listed = manifest.ranges_of(self._core, folder).metarange(taken.metarange)
         files = range_cache.held(
             self._spread,
             self._core.store,
             self._core.prefix,
             list(listed),
-            source=manifest.FOLDER,
+            source=folder,
             folder=f"{run.folder}inputs/staged/",
         )
         return Staged(files, taken.entries, taken.generation, {one.uid: one.name for one in taken.branches})
@@ -72,7 +74,16 @@ class LakeSource:
     def committed(self) -> Committed:
         """What every commit holds, reachable or not; ranges that were never decoded are, now."""
         with self._core.database.read() as tx:
-            metaranges = [commit.metarange for commit in commits.every(tx, self._core.uid)]
+            found = list(commits.every(tx, self._core.uid))
+            named = {branch.head for branch in refs.branches(tx, self._core.uid)}
+            named |= {tag.target for tag in refs.tags(tx, self._core.uid)}
+        named |= {parent for commit in found for parent in commit.parents}
+        missing = sorted(named - {commit.id for commit in found})
+        if missing or not found:
+            raise Unreadable(
+                f"commit {(missing or ['of the root'])[0]} is missing from the database; see `desilt fsck`"
+            )
+        metaranges = [commit.metarange for commit in found]
         ranges: dict[str, RangeData] = {}
         for metarange in sorted(set(metaranges)):
             ranges |= {listed.id: listed for listed in self._core.ranges.metarange(metarange)}

@@ -63,6 +63,7 @@ def held(
 ) -> list[HeldFile]:
     """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
     known = _known(store, prefix, folder)
+    known = {one.id: known[one.id] for one in wanted if one.id in known and known[one.id][2] == one.count}
     missing = [listed for listed in wanted if listed.id not in known]
     spread(decode, [_piece(store, prefix, source, folder, group) for group in _grouped(missing)])
     known = _known(store, prefix, folder) if missing else known
@@ -96,6 +97,7 @@ def decode(piece: Piece) -> int:
         "buckets": BUCKETS,
         "rows": file.rows,
         "footer": file.footer,
+        "sums": dict(file.sums),
         "bytes": store.head(file.key).size,
         "ranges": [[listed.id, listed.count] for listed in piece.ranges],
     }
@@ -111,10 +113,15 @@ def _entries(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
         pc.equal(kinds, int(AddressType.RELATIVE)),
         pc.and_(pc.equal(kinds, int(AddressType.BY_PREFIX)), pc.invert(pc.match_substring(columns["address"], "://"))),
     )
-    rows = columns.filter(inside)
+    # A whole address that leads into the repository after all holds what it points to.
+    tail = pc.replace_substring_regex(columns["address"], f"^.*{ranges.prefix}", "")
+    disguised = pc.and_(pc.invert(inside), pc.match_substring(columns["address"], ranges.prefix))
+    address = pc.if_else(disguised, tail, columns["address"])
+    counts = pc.or_(inside, disguised)
+    rows = columns.filter(counts)
     return pa.table(
         [
-            rows["address"],
+            address.filter(counts),
             pa.array(np.full(rows.num_rows, owner, np.int32)),
             rows["path"],
             rows["size"],
@@ -140,7 +147,7 @@ def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, tuple[Held
         try:
             said = json.loads(store.get(key))
             sound = (said["version"], said["buckets"], said["bytes"]) == (VERSION, BUCKETS, sizes.get(data))
-            file = HeldFile(data, int(said["rows"]), str(said["footer"]))
+            file = HeldFile(data, int(said["rows"]), str(said["footer"]), dict(said["sums"]))
             ranges = [(str(name), int(count)) for name, count in said["ranges"]]
         except (ValueError, KeyError, TypeError):
             continue  # damaged: what it said is decoded again

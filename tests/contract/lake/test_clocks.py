@@ -66,6 +66,13 @@ def test_a_manual_clock_stands_where_it_was_set(lake, tmp_path):
             stale.set_clock(MANUAL + timedelta(days=1))
 
 
+def test_a_manual_clock_that_others_moved_is_seen(lake):
+    one = lake.create_repository("manual", clock_at=MANUAL)
+    lake.repository("manual").set_clock(MANUAL + timedelta(days=30))
+    entry = one.put("main", "a", b"1")
+    assert one.clock() == entry.modified_at == MANUAL + timedelta(days=30)
+
+
 def test_a_manual_clock_is_one_repositorys_own(lake):
     manual = lake.create_repository("manual", clock_at=MANUAL)
     other = lake.create_repository("other", clock_at=MANUAL + timedelta(days=1))

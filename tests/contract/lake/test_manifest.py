@@ -2,7 +2,7 @@
 
 import pytest
 
-from desilt.errors import NotFound
+from desilt.errors import NotFound, Unreadable
 from desilt.lake.manifest import ranges_of
 from desilt.sstable.columns import decode_entries
 from desilt.testing import oracle
@@ -61,6 +61,16 @@ def test_a_manifest_changes_nothing_and_names_its_branches(repo):
     manifest = repo.prepare_uncommitted()
     assert [branch.name for branch in manifest.branches] == ["main"]
     assert (repo.generation(), contents(repo, "main")) == (before, {"a": "1"})
+
+
+@pytest.mark.usefixtures("unsound")
+def test_staged_rows_without_their_branch_stop_a_manifest(repo):
+    repo.create_branch("dev", "main")
+    write(repo, "dev", a="1")
+    with repo.database.write() as tx:
+        tx.execute("DELETE FROM branches WHERE name = 'dev'")
+    with pytest.raises(Unreadable, match="belongs to no branch"):
+        repo.prepare_uncommitted()
 
 
 def test_a_manifest_of_an_unknown_branch_is_refused(repo):

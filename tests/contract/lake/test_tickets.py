@@ -143,6 +143,17 @@ def test_an_upload_that_stalls_past_its_ticket_fails_loudly(repo, clock):
     assert contents(repo, "main") == {}
 
 
+def test_a_renewal_does_not_revive_a_ticket_that_has_expired(repo, clock):
+    def body():
+        yield b"x"
+        clock.now += timedelta(hours=30)
+        yield b"y"
+        raise AssertionError("went on after its ticket expired")
+
+    with pytest.raises(BadTicket, match="expired"):
+        repo.put("main", "a", body())
+
+
 def test_an_upload_whose_branch_is_deleted_meanwhile_fails_loudly(repo):
     repo.create_branch("dev", "main")
 

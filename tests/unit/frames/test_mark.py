@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from desilt.domain.address import uid
+from desilt.domain.address import partition, uid
 from desilt.domain.reason import Reason
 from desilt.frames.buckets import BUCKETS, bucket, hashed, present, written
 from desilt.frames.hashing import address_hash
@@ -19,8 +19,11 @@ BEFORE = datetime(2026, 1, 10, tzinfo=UTC)
 OLD = BEFORE - timedelta(days=1)
 
 
+PARTITION = f"branches/{uid(OLD, bytes(8))}/{partition(OLD, uid(OLD, bytes(8)))}"
+
+
 def named(at, number=0):
-    return f"branches/b/p/{uid(at, bytes([number]) * 8)}"
+    return f"{PARTITION}/{uid(at, bytes([number]) * 8)}"
 
 
 def verdicts(rows, **held):
@@ -50,8 +53,8 @@ def test_an_object_that_any_clock_calls_young_stays():
         "young by name": (named(BEFORE, 2), OLD),
         "young by store": (named(OLD, 3), BEFORE),
         "no time at all": (named(OLD, 4), None),
-        "no name, old store": ("branches/b/p/0123456789abcdef.partial", OLD),
-        "no name, young store": ("branches/b/p/fedcba9876543210.partial", BEFORE),
+        "no name, old store": (f"{PARTITION}/0123456789abcdef.partial", OLD),
+        "no name, young store": (f"{PARTITION}/fedcba9876543210.partial", BEFORE),
     }
     found = verdicts(list(rows.values()))
     assert {what: found[address] for what, (address, _) in rows.items()} == {
@@ -62,6 +65,23 @@ def test_an_object_that_any_clock_calls_young_stays():
         "no name, old store": "unreferenced",
         "no name, young store": "young",
     }
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "branches/file",
+        f"{PARTITION}/manifest",
+        f"{PARTITION}/desilt.db",
+        f"{PARTITION}/{uid(OLD, bytes(8))}x",
+        f"{PARTITION}/nested/{uid(OLD, bytes(8))}",
+        f"branches/nested/repos/{uid(OLD, bytes(8))}/_lakefs/{'a' * 64}",
+        f"{PARTITION.replace('_', '-')}/{uid(OLD, bytes(8))}",
+        f"{PARTITION}/0123456789ABCDEF.partial",
+    ],
+)
+def test_what_is_not_named_as_we_name_is_not_ours_to_remove(address):
+    assert verdicts([(address, OLD)]) == {address: "foreign"}
 
 
 def test_before_means_strictly_earlier():

@@ -12,7 +12,13 @@ def test_a_link_to_the_lake_is_the_lake(tmp_path):
     inside = repo.put("main", "a", b"x").address
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for root in (tmp_path / "real", tmp_path / "link"):
-        for form in (f"file://{root}", f"file://localhost{root}", f"FILE://{root}"):
+        for form in (
+            f"file://{root}",
+            f"file://localhost{root}",
+            f"FILE://LOCALHOST{root}",
+            f"lake://{root}",
+            "https://bucket.s3.amazonaws.com",
+        ):
             with pytest.raises(BadRequest, match="inside"):
                 repo.stage("main", "b", f"{form}/{repo.prefix}{inside}", size=1, checksum="x")
     repo.stage("main", "b", f"file://{tmp_path}/real-not/x", size=1, checksum="x")
