@@ -72,7 +72,7 @@ def listing(directory: Path, entries: int) -> dict[str, float]:
         path.touch()
     ours = timed(lambda: sum(1 for _ in repo.list("main")))
     folded = timed(lambda: list(repo.list("main", "tables/events/", delimiter="/")))
-    walked = timed(lambda: sum(1 for root, _, names in os.walk(files) for name in names if os.stat(f"{root}/{name}")))  # noqa: PTH116
+    walked = timed(lambda: sum(1 for root, _, names in os.walk(files) for name in names if os.stat(f"{root}/{name}")))
     lookups = 2_000
     step = entries // lookups
     paths = [f"tables/events/day={n // 1000:05d}/part-{n % 1000:05d}.parquet" for n in range(0, entries, step)]

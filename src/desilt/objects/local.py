@@ -39,7 +39,7 @@ class LocalStore:
     """Objects below ``root``; ``clock`` gives their times, else the file system does."""
 
     def __init__(self, root: str | os.PathLike[str], *, clock: Clock | None = None, fsync: bool = True) -> None:
-        self.root = os.path.abspath(root)  # noqa: PTH100 - links in the root stay as the user wrote them
+        self.root = os.path.abspath(root)  # links in the root stay as the user wrote them
         self.uri = Path(self.root).as_uri()
         self.clock, self.fsync = clock, fsync
         self._real = os.path.realpath(self.root)
@@ -47,7 +47,7 @@ class LocalStore:
 
     def put(self, key: str, body: Iterable[bytes]) -> int:
         target = self._path(key)
-        folder = os.path.dirname(target)  # noqa: PTH120
+        folder = os.path.dirname(target)
         # The temporary file has an ordinary name that a listing shows. Nothing else would
         # ever find what a crash leaves here; as an object nobody points to, it is garbage
         # like any other, and goes when it is old enough.
@@ -70,10 +70,10 @@ class LocalStore:
             finally:
                 os.close(descriptor)
             with self._failures("writing", key):
-                os.replace(partial, target)  # noqa: PTH105
+                os.replace(partial, target)
         except BaseException:
             with suppress(OSError):
-                os.unlink(partial)  # noqa: PTH108
+                os.unlink(partial)
             raise
         if self.fsync:
             with self._failures("making durable", key):
@@ -125,7 +125,7 @@ class LocalStore:
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]
         self._inside(folder)
-        if not os.path.isdir(self.root):  # noqa: PTH112
+        if not os.path.isdir(self.root):
             raise StorageFailed(f"{self.uri} is not a directory; create it, or mount the disk it is on")
         return batches(self._walk(folder + "/" if folder else "", prefix, after))
 
@@ -215,12 +215,12 @@ def write_all(descriptor: int, chunk: bytes) -> None:
 
 def make_folder(folder: str, *, below: str, fsync: bool) -> None:
     """Makes ``folder``, and every name from ``below`` down to it durable, whoever created it."""
-    while not os.path.isdir(below):  # noqa: PTH112
-        below = os.path.dirname(below)  # noqa: PTH120
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    while not os.path.isdir(below):
+        below = os.path.dirname(below)
+    os.makedirs(folder, exist_ok=True)
     while fsync and below != folder:
         sync_folder(below)
-        below = os.path.join(below, os.path.relpath(folder, below).split("/")[0])  # noqa: PTH118
+        below = os.path.join(below, os.path.relpath(folder, below).split("/")[0])
 
 
 def sync_folder(path: str) -> None:

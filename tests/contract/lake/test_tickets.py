@@ -189,7 +189,7 @@ def test_no_address_inside_the_lake_can_be_staged_however_it_is_spelled(repo):
     ):
         with pytest.raises(BadRequest, match="inside"):
             repo.stage("main", "b", spelled, size=1, checksum="x")
-    for not_whole in (inside, "", "/tmp/x", "key"):
+    for not_whole in (inside, "", "/some/x", "key"):
         with pytest.raises(BadRequest):
             repo.stage("main", "b", not_whole, size=1, checksum="x")
     assert contents(repo, "main") == {"a": "x"}
