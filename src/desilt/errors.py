@@ -72,7 +72,7 @@ class Gone(DesiltError):
         self.path, self.run, self.rule, self.at = path, run, rule, at
         super().__init__(
             f"object {path!r} is gone: run {run} removed it by rule {rule!r} on {at:%Y-%m-%d %H:%M:%S} UTC; "
-            "upload it again, or see `desilt restore`"
+            "upload it again if it is still wanted"
         )
 
 

@@ -63,6 +63,17 @@ def test_links_between_documents_lead_somewhere():
     assert dead == []
 
 
+def test_no_message_or_document_sends_people_to_a_command_that_is_not_there():
+    known = {*COMMANDS, *(command.rsplit(" ", 1)[0] for command in COMMANDS)}
+    sent = {
+        f"{path.name}: {words}"
+        for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("docs/*.md"), ROOT / "README.md"]
+        for words in re.findall(r"`(desilt [a-z]+(?: [a-z-]+)?)", path.read_text())
+        if words not in known and words.rsplit(" ", 1)[0] not in set(COMMANDS)
+    }
+    assert sent == set()
+
+
 def test_the_lock_and_the_code_name_no_registry_and_no_machine():
     lock = (ROOT / "requirements.lock").read_text()
     assert "://" not in lock

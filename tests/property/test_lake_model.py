@@ -65,7 +65,10 @@ class LakeModel(RuleBasedStateMachine):
         database = open_database(url, create=True)
         schema.create(database, storage="")
         ticks = itertools.count()
-        clock = lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(ticks))  # noqa: E731
+
+        def clock():
+            return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(ticks))
+
         lake = Lake(database, MemoryStore(clock=clock), clock=clock, raggedness=3)
         self.repo = lake.create_repository("model")
         first = self.repo.resolve("main").commit.id

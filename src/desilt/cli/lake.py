@@ -121,7 +121,7 @@ def delete_tag(repository: Repository, name: str, as_json: bool) -> None:
 
 
 def gone_note(gone: int) -> str:
-    return f"; {gone:,} of its entries are gone: a run removed their objects" if gone else ""
+    return f"; gone, since a run removed their objects: {gone:,} of its entries" if gone else ""
 
 
 for command in (*history.COMMANDS, *objects.COMMANDS, *uploads.COMMANDS, *scenarios.COMMANDS):

@@ -35,5 +35,5 @@ def started(run_id: str) -> datetime:
     """When the run with this id began."""
     match = ID.fullmatch(run_id)
     if match is None:
-        raise BadRequest(f"{run_id!r} is not the id of a run; see `desilt runs`")
+        raise BadRequest(f"{run_id!r} is not the id of a run; its folder below _desilt/runs/ is called by it")
     return EPOCH + timedelta(milliseconds=YEAR_4000_MS - int(match[1]))

@@ -109,7 +109,7 @@ class Ranges:
         return int(fnv64a(pa.array([key], pa.binary()))[0]) % self._raggedness == 0
 
     def put(self, written: Written) -> RangeData:
-        """Store a range, unless the same one is there."""
+        """Store a range; stored again, it is the same file."""
         self._put(written.id, written.data)
         return RangeData(written.id, written.min_key, written.max_key, written.estimated_size, written.count)
 
