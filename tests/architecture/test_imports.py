@@ -17,14 +17,15 @@ ALLOWED = {
     "spark": {"errors"},
     "sstable": {"errors", "domain"},
     "frames": {"errors", "domain"},
-    "runs": {"errors", "domain", "__version__"},
+    "runs": {"errors", "domain", "objects", "__version__"},
     "objects": {"errors", "clock", "domain"},
     "lake": {"errors", "clock", "domain", "sstable", "objects"},
     "sources": {"errors", "domain", "sstable", "objects", "frames", "lake"},
-    "jobs": {"errors", "clock", "domain", "objects", "frames", "runs", "lake", "sources"},
+    "sweep": {"errors", "domain", "objects", "frames", "runs", "lake", "sources"},
+    "jobs": {"errors", "clock", "domain", "objects", "frames", "runs", "lake", "sources", "sweep"},
     "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},
     "demo": {"testing"},
-    "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark", "runs", "sources", "jobs"},
+    "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark", "runs", "sources", "jobs", "sweep"},
 }
 
 

@@ -6,8 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.domain.entry import AddressType, Entry
-from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable, WrongClock
+from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable, WrongTime
 from desilt.jobs import uncommitted
+from desilt.jobs import uncommitted
+from desilt.jobs.job import Ask
 from desilt.jobs.running import open_run, plan
 from desilt.lake import Lake, refs, staging
 from desilt.lake.lake import locate
@@ -32,7 +34,7 @@ def planned(repo, *, spread=in_process, at=LATER):
     """The paths' addresses that a plan at ``at`` names."""
     if at > repo.clock():
         repo.set_clock(at)
-    report = plan(repo, spread)
+    report = plan(uncommitted.job, repo, spread)
     folder = f"{repo.prefix}_desilt/runs/gc/{report.run}/plan/"
     keys = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist()]
     found = {row["address"] for key in keys for row in pq.read_table(ObjectFile(repo.store, key)).to_pylist()}
@@ -121,7 +123,7 @@ def test_the_leftover_of_a_crash_goes_when_it_is_old(repo):
     leftover = put(repo, "main", "a").rsplit("/", 1)[0] + "/0011223344556677.partial"
     repo.store.put(repo.prefix + leftover, [b"half"])
     repo.set_clock(LATER)
-    assert plan(repo, in_process).removed.objects == 1
+    assert plan(uncommitted.job, repo, in_process).removed.objects == 1
 
 
 def test_metadata_and_runs_are_never_candidates(repo):
@@ -130,7 +132,7 @@ def test_metadata_and_runs_are_never_candidates(repo):
     repo.prepare_uncommitted()
     repo.set_clock(LATER)
     for _ in range(3):
-        assert plan(repo, in_process).removed.objects == 0
+        assert plan(uncommitted.job, repo, in_process).removed.objects == 0
 
 
 def test_a_plan_removes_nothing_and_moves_no_ref(repo):
@@ -142,7 +144,7 @@ def test_a_plan_removes_nothing_and_moves_no_ref(repo):
 
 
 def test_an_empty_repository_has_nothing_to_remove(repo):
-    report = plan(repo, in_process)
+    report = plan(uncommitted.job, repo, in_process)
     assert (report.removed.objects, report.kept.objects, report.inputs["commits"]) == (0, 0, 1)
 
 
@@ -159,7 +161,7 @@ def test_a_range_that_cannot_be_read_stops_the_plan(repo):
     raw[5] ^= 0xFF
     repo.store.put(key, [bytes(raw)])
     with pytest.raises(CorruptTable):
-        plan(repo, in_process)
+        plan(uncommitted.job, repo, in_process)
 
 
 def cache_files(repo):
@@ -201,7 +203,7 @@ def test_rows_that_are_missing_stop_the_plan(repo, damage):
         tx.execute(damage)
     repo.set_clock(LATER)
     with pytest.raises((Unreadable, NotFound)):
-        plan(repo, in_process)
+        plan(uncommitted.job, repo, in_process)
 
 
 def test_a_lake_inside_the_lake_is_left_alone(repo):
@@ -209,7 +211,7 @@ def test_a_lake_inside_the_lake_is_left_alone(repo):
     put(inner.create_repository("inner", clock_at=START), "main", "a")
     inner.close()
     repo.set_clock(LATER)
-    report = plan(repo, in_process)
+    report = plan(uncommitted.job, repo, in_process)
     assert report.removed.objects == 0
     assert report.keep["foreign"].objects > 0
 
@@ -222,7 +224,7 @@ def test_a_whole_address_that_leads_inside_holds_its_object(repo):
         staging.stage(tx, token, b"a", encode_entry(entry))
     repo.commit("main", "one")
     repo.set_clock(LATER)
-    assert plan(repo, in_process).removed.objects == 0
+    assert plan(uncommitted.job, repo, in_process).removed.objects == 0
 
 
 def test_an_object_linked_while_the_plan_reads_is_held_by_its_ticket(repo, monkeypatch):
@@ -238,7 +240,7 @@ def test_an_object_linked_while_the_plan_reads_is_held_by_its_ticket(repo, monke
         return seen
 
     monkeypatch.setattr(LakeSource, "staged", link_just_after)
-    marked = uncommitted.mark(open_run(repo, "gc", now=None), source, in_process)
+    marked = uncommitted.mark(open_run(repo, "gc", now=None), source, in_process, Ask())
     assert marked.answer.objects == {("", "ticket"): 1}
 
 
@@ -251,7 +253,7 @@ def test_a_leftover_among_the_plans_files_is_passed_over(repo, monkeypatch):
         return real(key, body)
 
     monkeypatch.setattr(type(repo.store), "put", lambda _self, key, body: put_and_leave(key, body))
-    assert plan(repo, in_process).removed.objects == 0
+    assert plan(uncommitted.job, repo, in_process).removed.objects == 0
 
 
 def test_a_sidecar_with_a_wrong_count_is_not_believed(repo):
@@ -276,9 +278,9 @@ def test_a_plan_leaves_nothing_outside_its_folder_but_the_cache(repo):
 def test_now_may_look_back_and_not_ahead(tmp_path):
     lake = Lake.create(locate(str(tmp_path / "lake")))
     repo = lake.create_repository("demo")
-    plan(repo, in_process, now=START)
+    plan(uncommitted.job, repo, in_process, Ask(now=START))
     with pytest.raises(BadRequest, match="ahead"):
-        plan(repo, in_process, now=datetime.now(UTC) + timedelta(days=1))
+        plan(uncommitted.job, repo, in_process, Ask(now=datetime.now(UTC) + timedelta(days=1)))
     lake.close()
 
 
@@ -286,6 +288,6 @@ def test_a_clock_that_the_store_contradicts_makes_no_plan(tmp_path):
     lake = Lake(Lake.create(locate(str(tmp_path / "lake"))).database, Lake.create(locate(str(tmp_path / "lake"))).store)
     repo = lake.create_repository("demo")
     wrong = Lake(lake.database, lake.store, clock=lambda: datetime.now(UTC) + timedelta(hours=1)).repository("demo")
-    with pytest.raises(WrongClock):
-        plan(wrong, in_process)
+    with pytest.raises(WrongTime):
+        plan(uncommitted.job, wrong, in_process)
     assert repo.clock() < wrong.clock()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 from test_lake_model import PATHS, LakeModel, ModelBranch, ModelCommit
 
+from desilt.jobs import uncommitted
 from desilt.jobs.running import plan
 from desilt.lake import Lake, schema
 from desilt.lake.database import open_database
@@ -64,7 +65,7 @@ class Collected(LakeModel):
 
     @rule()
     def plan_names_what_the_oracle_names(self):
-        report = plan(self.repo, in_process)
+        report = plan(uncommitted.job, self.repo, in_process)
         found = removals(self.repo, report)
         assert len(found) == len(set(found)) == report.removed.objects
         assert set(found) == oracle.collectable(self.repo, self.repo.clock())

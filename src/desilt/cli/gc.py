@@ -8,6 +8,8 @@ from desilt import spark
 from desilt.cli.common import with_repository
 from desilt.cli.output import show_table
 from desilt.domain.units import size
+from desilt.jobs import uncommitted
+from desilt.jobs.job import Ask
 from desilt.jobs.running import plan as make_plan
 from desilt.lake.repository import Repository
 from desilt.runs.report import Amount, Report
@@ -49,7 +51,7 @@ def plan(repository: Repository, now: datetime | None, master: str | None, as_js
     The plan is written into the repository, below _desilt/runs/gc/: Parquet files with every object that would go,
     report.json, and report.html to open in a browser.
     """
-    report = make_plan(repository, OnSpark(spark.session(master=master)), now=now)
+    report = make_plan(uncommitted.job, repository, OnSpark(spark.session(master=master)), Ask(now=now))
     if as_json:
         click.echo(report.to_json(), nl=False)
     else:

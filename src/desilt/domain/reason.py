@@ -14,6 +14,7 @@ class Reason(StrEnum):
     COMMITTED = "committed"  # some commit of the repository holds it, reachable or not
     STAGED = "staged"  # some staging area holds it
     TICKET = "ticket"  # an upload under way may still be linked
+    RESTORED = "restored"  # brought back from the trash since a ticket's life ago
     FOREIGN = "foreign"  # not named as desilt names objects: not ours to remove
     YOUNG = "young"  # some clock says it is younger than a ticket lives
     UNREFERENCED = "unreferenced"  # nothing of the above: it goes

@@ -30,7 +30,7 @@ def reasons(inventory: pa.Table, held: Mapping[Reason, Hashes], *, before: datet
     """
     hashes: Hashes = inventory[HASH].to_numpy()
     found = np.full(len(hashes), ORDER.index(Reason.UNREFERENCED), np.int64)
-    for reason in (Reason.TICKET, Reason.STAGED, Reason.COMMITTED):  # a later one overrides
+    for reason in (Reason.RESTORED, Reason.TICKET, Reason.STAGED, Reason.COMMITTED):  # a later one overrides
         found[present(hashes, held.get(reason, np.zeros(0, np.uint64)))] = ORDER.index(reason)
     free = np.flatnonzero(found == ORDER.index(Reason.UNREFERENCED))
     rows = inventory.take(pa.array(free))

@@ -1,59 +1,73 @@
-"""The sentence that every job shares: open a run, mark, write the plan and its report."""
+"""The sentence that every job shares: open a run, mark, plan, report; guard, sweep, audit.
+
+plan     removes nothing, needs no lock, and leaves only its folder behind
+sweep    carries a plan out, or takes it up where it was cut off
+run      both, after finishing what an earlier run left unfinished
+"""
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from desilt.clock import ManualClock
-from desilt.domain.run import Run, new_run
+from desilt.domain.run import Run, new_run, started
 from desilt.domain.times import check_date
-from desilt.errors import BadRequest
-from desilt.jobs import uncommitted
-from desilt.jobs.uncommitted import Marked
-from desilt.lake import timekeeping
+from desilt.errors import BadRequest, NotFound, OtherPolicy, StalePlan, StorageFailed, WrongTime
+from desilt.jobs import every
+from desilt.jobs.job import Ask, Job
+from desilt.jobs.place import place_of
+from desilt.jobs.reporting import planned, publish
+from desilt.lake import ledger, locks, repositories, tickets, timekeeping, watermarks
+from desilt.lake.ledger import RunRow, RunState
+from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
-from desilt.objects.file import ObjectFile
-from desilt.runs import html
-from desilt.runs.html import Removed
-from desilt.runs.report import Amount, Report, of_run
+from desilt.runs import folder as folders
+from desilt.runs import plan as plans
+from desilt.runs.folder import Folder
+from desilt.runs.plan import Plan, run_of
+from desilt.runs.report import Amount, Report, Swept, read_report
 from desilt.sources.lake import LakeSource
-from desilt.sources.spread import Spread
+from desilt.sources.spread import InProcess, Spread
+from desilt.sweep.guard import CLOCKS, WINDOW, Limits, Situation, guard
+from desilt.sweep.sweeping import pieces, sweep_piece
 
-BIGGEST = 10
+MARKER = "swept.json"
+TICKET_LIVES = 2  # after which the row of an expired ticket is dropped
+AS_USUAL, DEFAULT = Ask(), Limits()
 
 
-def plan(repository: Repository, spread: Spread, *, now: datetime | None = None) -> Report:
+def plan(job: Job, repository: Repository, spread: Spread, ask: Ask = AS_USUAL) -> Report:
     """Mark what may go, remove nothing; the plan and its report are in the run's folder."""
-    run = open_run(repository, uncommitted.JOB, now=now)
-    marked = uncommitted.mark(run, LakeSource(repository, spread), spread)
-    report = reported(repository, run, marked)
-    folder = repository.prefix + run.folder
-    page = html.render(report, removals(repository, run, marked.branches))
-    repository.store.put(f"{folder}report.html", [page.encode()])
-    repository.store.put(f"{folder}report.json", [report.to_json().encode()])
-    return report
+    return _plan(job, repository, spread, ask, open_run(repository, job.name, now=ask.now))[1]
 
 
-def removals(repository: Repository, run: Run, branches: Mapping[str, str]) -> Iterator[Removed]:
-    """What the plan of ``run`` removes, as it is read."""
-    for batch in repository.store.list(f"{repository.prefix}{run.folder}plan/"):
-        for key in batch["key"].to_pylist():
-            if not key.endswith(".parquet"):
-                continue  # what a killed task left behind
-            for rows in pq.ParquetFile(pa.PythonFile(ObjectFile(repository.store, key), mode="r")).iter_batches():
-                for row in rows.to_pylist():
-                    where = row["address"].split("/")
-                    branch = branch_name(branches, where[1] if len(where) > 2 else "")
-                    yield Removed(
-                        row["address"], row["size_bytes"], row["modified_at"], branch, row["reason"], row["detail"]
-                    )
+def run(
+    job: Job, repository: Repository, spread: Spread, ask: Ask = AS_USUAL, limits: Limits = DEFAULT
+) -> list[Report]:
+    """Finish what an earlier run left unfinished, then plan and sweep; a report of each."""
+    opened = open_run(repository, job.name, now=ask.now)
+    with locks.held(repository.database, repository.uid, run=opened.id) as lock:
+        reports = [_finish(job, repository, spread, row, limits, lock) for row in unfinished(repository, job)]
+        made, report = _plan(job, repository, spread, ask, opened)
+        return [*filter(None, reports), _sweep(job, repository, spread, made, report, limits, lock)]
 
 
-def branch_name(branches: Mapping[str, str], uid: str) -> str:
-    return branches.get(uid, f"deleted branch {uid}")
+def sweep(repository: Repository, spread: Spread, run_id: str, limits: Limits = DEFAULT) -> Report:
+    """Carry out the plan of a run; one that was swept before is only told of."""
+    found = folders.find(repository.store, repository.prefix, run_id)
+    folder, job = Folder(repository.store, repository.prefix, found), every.find(found.job)
+    made, report = plans.read(folder), read_report(folder.get_text("report.json"))
+    with locks.held(repository.database, repository.uid, run=made.run) as lock:
+        return _sweep(job, repository, spread, made, report, limits, lock)
+
+
+def unfinished(repository: Repository, job: Job) -> list[RunRow]:
+    """Runs that began to sweep and were cut off, oldest first."""
+    with repository.database.read() as tx:
+        rows = ledger.every(tx, repository.uid, job=job.name)
+    return [row for row in reversed(rows) if row.state is RunState.SWEEPING]
 
 
 def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
@@ -62,31 +76,165 @@ def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     if now is not None:
         check_date(now)
     if not isinstance(repository.clock, ManualClock):
-        timekeeping.check(clock, timekeeping.store_time(repository.store))
+        store_now = timekeeping.store_time(repository.store)
+        if abs(clock - store_now) > CLOCKS:
+            raise WrongTime(clock, store_now, "the object store's")
         if now is not None and now > clock:
             raise BadRequest(f"--now {now.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
     return new_run(job, now=now or clock, started_at=clock, entropy=os.urandom(4))
 
 
-def reported(repository: Repository, run: Run, marked: Marked) -> Report:
-    """The plan in figures."""
-    remove: dict[str, dict[str, Amount]] = {}
-    keep: dict[str, Amount] = {}
-    for (branch, reason), objects in sorted(marked.answer.objects.items()):
-        amount = Amount(objects, marked.answer.bytes[branch, reason])
-        if branch:
-            remove.setdefault(branch_name(marked.branches, branch), {})[reason] = amount
-        else:
-            keep[reason] = amount
-    biggest = marked.answer.prefix_bytes.most_common(BIGGEST)
-    prefixes = {prefix: Amount(marked.answer.prefix_objects[prefix], size) for prefix, size in biggest}
-    return Report(
-        **of_run(run),
-        repository=repository.name,
-        cutoff=marked.before.isoformat(),
-        remove=remove,
-        keep=keep,
-        prefixes=prefixes,
-        inputs=marked.inputs,
-        seconds=marked.seconds,
+def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run) -> tuple[Plan, Report]:
+    marked = job.mark(opened, LakeSource(repository, spread), spread, ask)
+    made = Plan(
+        run=opened.id,
+        job=job.name,
+        now=opened.now,
+        repository=repository.uid,
+        policy=marked.policy,
+        action=ask.action,
+        generation=marked.generation,
+        commits=marked.inputs["commits"],
+        held=marked.held,
+        stored=marked.stored,
+        batch=repository.store.delete_batch,
+        base=marked.base,
+        files=marked.answer.files,
+        saves=marked.saves,
+    )
+    report = planned(repository, opened, marked, ask.action)
+    folder = Folder(repository.store, repository.prefix, opened)
+    spread.watch.begins("report")
+    publish(repository, folder, report, made)
+    plans.write(folder, made)
+    return made, report
+
+
+def _sweep(
+    job: Job, repository: Repository, spread: Spread, made: Plan, report: Report, limits: Limits, lock: Lock
+) -> Report:
+    folder = Folder(repository.store, repository.prefix, run_of(made))
+    with repository.database.read() as tx:
+        known = ledger.find(tx, repository.uid, made.run)
+    if known is not None and known.state is RunState.ABANDONED:
+        raise OtherPolicy(made.run, "was cut off, and given up")
+    if known is not None and known.state is not RunState.SWEEPING:
+        return _told(repository, folder, made, report)
+    guard(made, limits, situation(job, repository, made), resuming=known is not None)
+    folder.put_json(MARKER, {"at": repository.clock().isoformat(), "generation": made.generation})
+    began = time.monotonic()
+    with repository.database.write() as tx:
+        locks.check(tx, lock)
+        ledger.begin(tx, repository.uid, _row(made))
+        done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
+    spread.watch.begins("sweep")
+    spread(sweep_piece, pieces(made, lock, _opening(repository, spread), done), weigh=int)
+    _audit(job, repository, spread, made, lock)
+    report = replace(report, seconds={**report.seconds, "sweep": round(time.monotonic() - began, 3)})
+    return _told(repository, folder, made, report)
+
+
+def _told(repository: Repository, folder: Folder, made: Plan, report: Report) -> Report:
+    """The report of a run that is over, with what came of it; written unless it was."""
+    if report.swept is None:
+        report = replace(report, swept=outcome(repository, made.run))
+        publish(repository, folder, report, made)
+    return report
+
+
+def outcome(repository: Repository, run_id: str) -> Swept | None:
+    """What the ledger says of a run."""
+    with repository.database.read() as tx:
+        row, total = ledger.find(tx, repository.uid, run_id), ledger.total(ledger.batches(tx, repository.uid, run_id))
+    if row is None:
+        return None
+    counts = total.asked, total.removed, total.gone, total.failed, total.held_again, total.removed_bytes
+    return Swept(row.state, row.action, *counts)
+
+
+def _finish(job: Job, repository: Repository, spread: Spread, row: RunRow, limits: Limits, lock: Lock) -> Report | None:
+    """Take up a run that was cut off; None if it is too late for that, and the next looks at everything again."""
+    try:
+        folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, row.id))
+        made, report = plans.read(folder), read_report(folder.get_text("report.json"))
+        return _sweep(job, repository, spread, made, report, limits, lock)
+    except (StalePlan, NotFound):
+        with repository.database.write() as tx:
+            locks.check(tx, lock)
+            ledger.end(tx, repository.uid, row.id, RunState.ABANDONED, at=repository.clock())
+            watermarks.forget(tx, repository.uid, job.name)
+        return None
+
+
+def _audit(job: Job, repository: Repository, spread: Spread, made: Plan, lock: Lock) -> None:
+    """Every planned object has an outcome, and they add up: then the run is over, and the watermark moves."""
+    with repository.database.read() as tx:
+        batches = ledger.batches(tx, repository.uid, made.run)
+    total = ledger.total(batches)
+    complete = [row.number for row in batches] == list(range(made.batches)) and all(row.file for row in batches)
+    if not complete or total.asked + total.held_again != made.removes.objects:
+        raise StorageFailed(f"run {made.run} is not complete; go on with `desilt sweep`")
+    if total.asked != total.removed + total.gone + total.failed:
+        raise AssertionError(f"run {made.run}: asked {total.asked}, {total}")
+    save = job.save(made, LakeSource(repository, spread), spread, batches)
+    state = RunState.PARTLY if total.failed else RunState.SWEPT
+    now = repository.clock()
+    with repository.database.write() as tx:
+        locks.check(tx, lock)
+        save(tx)
+        tickets.forget(tx, repository.uid, before=now - TICKET_LIVES * repository.core.ticket_life)
+        ledger.end(tx, repository.uid, made.run, state, at=now)
+
+
+def situation(job: Job, repository: Repository, made: Plan) -> Situation:
+    """What the guard looks at."""
+    now = repository.clock()
+    with repository.database.read() as tx:
+        generation = repositories.generation(tx, repository.uid)
+        runs = ledger.every(tx, repository.uid, job=job.name)
+        recent = Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW))
+    return Situation(
+        now,
+        timekeeping.store_time(repository.store),
+        repository.uid,
+        repository.name,
+        job.policy(repository),
+        generation,
+        [row for row in runs if row.id != made.run],
+        recent,
+        newest_generation(repository, job),
+    )
+
+
+def newest_generation(repository: Repository, job: Job) -> int:
+    """The latest generation that plans in the store have seen, back to the last one that was swept."""
+    newest = 0
+    for name, run_id in folders.runs_of(repository.store, repository.prefix, job=job.name):
+        folder = Folder(repository.store, repository.prefix, Run(run_id, name, started(run_id)))
+        try:
+            newest = max(newest, plans.read(folder).generation)
+            folder.get_text(MARKER)
+            break
+        except NotFound:
+            continue
+    return newest
+
+
+def _opening(repository: Repository, spread: Spread) -> Callable[[], Repository]:
+    """How a task gets at the repository: as it is, or opened anew on another machine."""
+    return (lambda: repository) if isinstance(spread, InProcess) else place_of(repository)
+
+
+def _row(made: Plan) -> RunRow:
+    going = made.removes
+    return RunRow(
+        made.run,
+        made.job,
+        made.policy,
+        made.action,
+        made.started_at,
+        None,
+        RunState.SWEEPING,
+        going.objects,
+        going.bytes,
     )

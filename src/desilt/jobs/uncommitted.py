@@ -3,86 +3,197 @@
 An object goes when no commit of the repository holds it, reachable or not; no
 staging area of any branch, and no open ticket; and when every clock says that it
 is older than a ticket lives.
+
+A clean run lists everything. A later one lists only partitions that are newer
+than what the last run left settled, and looks again at those settled objects that
+no commit held then. What is *held* is always read whole.
 """
 
-import time
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
+from desilt.domain.address import PARTITION_AGE, boundary, branch_prefix
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
-from desilt.errors import CorruptTable
+from desilt.errors import BadRequest, CorruptTable
+from desilt.jobs import leftovers
+from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer, judge, questions
-from desilt.sources.inventory import total
-from desilt.sources.lake import LakeSource
+from desilt.jobs.saved import Saved, nothing, read_saved
+from desilt.lake import watermarks
+from desilt.lake.database import Transaction
+from desilt.lake.ledger import BatchRow
+from desilt.lake.repository import Repository
+from desilt.runs.plan import Plan
+from desilt.runs.report import Amount
+from desilt.sources import handed_in
+from desilt.sources.held import as_json
+from desilt.sources.inventory import Listed, branch_uids, total
+from desilt.sources.lake import LakeSource, Ticketed
 from desilt.sources.spread import Spread
 
 JOB = "gc"
 CLOCK_MARGIN = timedelta(minutes=10)
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """What a mark found, and from what."""
-
-    answer: Answer
-    before: datetime
-    branches: dict[str, str]  # names by uid
-    inputs: dict[str, int]
-    seconds: dict[str, float]  # by stage
-
-
-class Stopwatch:
-    """How long each stage took."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._since = time.monotonic()
-
-    def ends(self, stage: str) -> None:
-        now = time.monotonic()
-        self.seconds[stage], self._since = round(now - self._since, 3), now
-
-
-def mark(run: Run, source: LakeSource, spread: Spread) -> Marked:
+def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     """The plan, written into the run's folder."""
     core = source.repository.core
     before = run.now - core.ticket_life - CLOCK_MARGIN  # fixed before anything is read
-    stage, width = Stopwatch(), spread.width
+    stage = Stages(spread.watch)
+    saved = nothing if ask.full or ask.inventory else read_saved(core, JOB)
     # In this order, since an address only ever moves from a ticket to a staging area to a commit.
-    tickets = source.open_tickets(run, min(run.now, core.clock()))
-    staged = source.staged(run)
-    stage.ends("tickets and staged")
-    committed = source.committed()
-    stage.ends("commits and ranges")
-    stored = source.inventory(run)
-    stage.ends("inventory")
+    with stage("tickets and staged"):
+        tickets = source.open_tickets(run, min(run.now, core.clock()))
+        restored = source.restored(run, before)
+        staged = source.staged(run)
+    with stage("commits and ranges"):
+        committed = source.committed(run)
+    with stage("inventory"):
+        found = [chosen(source, ask.branch, staged.branches)] if ask.branch else branch_uids(core.store, core.prefix)
+        stored = listed(run, source, spread, ask, found, saved)
+    until = {} if ask.inventory else settling(found, saved, tickets, closed(run.now, core.ticket_life))
 
     def judged() -> Answer:
-        held = {Reason.STAGED: staged.files, Reason.TICKET: [tickets], Reason.COMMITTED: committed.files}
-        files, folder = [listed.file for listed in stored], f"{core.prefix}{run.folder}plan/"
-        asked = questions(core.store.uri, files, held, before=before, folder=folder, width=width)
-        return sum(spread(judge, asked), Answer())
+        held = {
+            Reason.STAGED: staged.files,
+            Reason.TICKET: [tickets.file],
+            Reason.RESTORED: [restored],
+            Reason.COMMITTED: committed.files,
+        }
+        asked = questions(
+            core.store.uri,
+            [*(one.file for one in stored), *saved.pending],
+            held,
+            before=before,
+            folder=f"{core.prefix}{run.folder}",
+            width=spread.width,
+            scope=branch_prefix(found[0]) if ask.branch else "",
+            settled=until,
+        )
+        return sum(spread(judge, asked, weigh=judged_objects), Answer())
 
-    answer = judged()
-    if answer.damaged and answer.damaged <= {file.key for file in committed.files}:  # a cache can be made again
-        source.distrust(answer.damaged)
-        committed = source.committed()
+    with stage("verdicts"):
         answer = judged()
-    if answer.damaged:
-        raise CorruptTable(min(answer.damaged), "it could not be read back")
-    stage.ends("verdicts")
-    objects, size = total(stored)
-    if (answer.objects.total(), answer.bytes.total()) != (objects, size):
-        raise AssertionError(f"{objects} objects were listed, {answer.objects.total()} got a verdict")
+        if answer.damaged and answer.damaged <= {file.key for file in committed.files}:  # a cache can be made again
+            source.distrust(answer.damaged)
+            committed = source.committed(run)
+            answer = judged()
+        if answer.damaged & {file.key for file in saved.pending}:
+            raise CorruptTable(min(answer.damaged), "what the last run saved cannot be read; pass --full")
+        if answer.damaged:
+            raise CorruptTable(min(answer.damaged), "it could not be read back")
+    looked_at = total(stored)[0] + sum(file.rows for file in saved.pending)
+    if answer.objects.total() + answer.passed != looked_at:
+        raise AssertionError(f"{looked_at} objects were listed, {answer.objects.total()} got a verdict")
+    known = saved.known(found)
+    judged_now = Amount(answer.objects.total(), answer.bytes.total())
     inputs = {
-        "objects": objects,
-        "bytes": size,
+        "objects": judged_now.objects,
+        "bytes": judged_now.bytes,
+        "listed": total(stored)[0],
+        "known from before": known.objects,
         "commits": committed.commits,
         "ranges": committed.ranges,
         "committed entries": committed.entries,
         "staged entries": staged.entries,
-        "open tickets": tickets.rows,
-        "generation": staged.generation,
+        "open tickets": tickets.file.rows,
+        "generation": committed.generation,
     }
-    return Marked(answer, before, staged.branches, inputs, stage.seconds)
+    return Marked(
+        answer,
+        policy(source.repository),
+        before,
+        staged.branches,
+        inputs,
+        stage.seconds,
+        committed.generation,
+        held=committed.entries + staged.entries + tickets.file.rows,
+        stored=judged_now + known,
+        base=saved.run or current(source),
+        saves=None if ask.inventory else saved.after(answer, until, found, whole=not ask.branch),
+    )
+
+
+def listed(run: Run, source: LakeSource, spread: Spread, ask: Ask, branches: list[str], saved: Saved) -> list[Listed]:
+    """What is stored: all of it, or what is new since the last run, or what somebody else listed."""
+    if ask.inventory is None:
+        return source.inventory(run, branches=branches if ask.branch else None, newer_than=saved.settled)
+    if ask.branch:
+        raise BadRequest("--inventory is for the whole repository; leave --branch out")
+    core = source.repository.core
+    handed = handed_in.read(
+        spread,
+        ask.inventory,
+        store=core.store,
+        prefix=core.prefix,
+        folder=f"{run.folder}inputs/inventory/",
+        now=run.now,
+        max_age=ask.max_inventory_age,
+    )
+    return handed.listed
+
+
+def judged_objects(answer: Answer) -> int:
+    return answer.objects.total()
+
+
+def policy(repository: Repository) -> str:
+    """What decides over objects here, besides what holds them."""
+    return f"older than {repository.core.ticket_life + CLOCK_MARGIN}"
+
+
+def closed(now: datetime, ticket_life: timedelta) -> str:
+    """Partitions that sort after this are closed for twice a ticket's life, and more."""
+    return boundary(now - PARTITION_AGE - 2 * ticket_life - CLOCK_MARGIN)
+
+
+def settling(found: list[str], saved: Saved, tickets: Ticketed, closed_from: str) -> dict[str, str]:
+    """For each branch, from which partition on nothing new appears: closed long ago, and no upload still under way."""
+    until = dict(saved.settled)
+    for branch in found:
+        busy = tickets.oldest.get(branch)
+        after_busy = f"{int(busy.split('_')[0]) + 1:014d}" if busy else ""
+        until[branch] = min(saved.settled.get(branch, "~"), max(closed_from, after_busy))
+    return until
+
+
+def chosen(source: LakeSource, branch: str, names: Mapping[str, str]) -> str:
+    """The uid of a branch, by its name; one that was deleted, by its uid."""
+    by_name = {name: uid for uid, name in names.items()}
+    core = source.repository.core
+    if branch in by_name:
+        return by_name[branch]
+    if branch in branch_uids(core.store, core.prefix):
+        return branch
+    raise BadRequest(f"{branch!r} is neither a branch nor the uid of a deleted one; see `desilt lake branches`")
+
+
+def current(source: LakeSource) -> str:
+    """The run whose watermark stands, though this one does not begin there."""
+    core = source.repository.core
+    with core.database.read() as tx:
+        found = watermarks.find(tx, core.uid, JOB)
+    return found[0] if found else ""
+
+
+def save(plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]) -> Callable[[Transaction], None]:
+    """The next run begins here: with what is settled, what is pending there, and what this one could not remove."""
+    uid = source.repository.uid
+    if plan.saves is None:
+        return lambda tx: watermarks.forget(tx, uid, JOB)
+    left = leftovers.gather(source.repository, spread, plan, batches, plan.saves["settled"])
+    value: dict[str, Any] = {**plan.saves, "pending": [*plan.saves["pending"], *map(as_json, left)]}
+
+    def write(tx: Transaction) -> None:
+        found = watermarks.find(tx, uid, JOB)
+        if (found[0] if found else "") == plan.base:
+            watermarks.write(tx, uid, JOB, plan.run, value)
+        else:  # another run came between: what either knows is not all there is to know
+            watermarks.forget(tx, uid, JOB)
+
+    return write
+
+
+job = Job(JOB, mark, policy, save)

@@ -14,9 +14,10 @@ COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, gen
 def insert(tx: Transaction, repository: str, commit: Commit) -> None:
     """Write ``commit``; the same content at the same instant is the same commit, written once."""
     tx.execute(
-        f"INSERT INTO commits (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        f"INSERT INTO commits (repository, {COLUMNS}, inserted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "(SELECT generation FROM repositories WHERE uid = ?)) ON CONFLICT DO NOTHING",
         *(repository, commit.id, json.dumps(commit.parents), commit.metarange, microseconds(commit.created_at)),
-        *(commit.committer, commit.message, json.dumps(commit.metadata), commit.generation),
+        *(commit.committer, commit.message, json.dumps(commit.metadata), commit.generation, repository),
     )
 
 
@@ -38,6 +39,12 @@ def fetching(tx: Transaction, repository: str) -> Fetch:
 def every(tx: Transaction, repository: str) -> Iterator[Commit]:
     """All commits there are, reachable or not."""
     return map(_commit, tx.rows(f"SELECT {COLUMNS} FROM commits WHERE repository = ?", repository))
+
+
+def metaranges_since(tx: Transaction, repository: str, generation: int) -> set[str]:
+    """The metaranges of the commits that were made after refs were at ``generation``."""
+    rows = tx.rows("SELECT metarange FROM commits WHERE repository = ? AND inserted > ?", repository, generation)
+    return {str(row[0]) for row in rows}
 
 
 def by_prefix(tx: Transaction, repository: str, prefix: str) -> list[str]:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from desilt.errors import InvalidUri
@@ -34,6 +35,9 @@ class Transaction(Protocol):
         """The first row, if there is one."""
 
     def has_table(self, name: str) -> bool: ...
+
+    def now(self) -> datetime:
+        """By the clock that everybody who uses this database shares."""
 
     def lock(self, name: str, *, shared: bool = False) -> None:
         """Wait for ``name`` until this transaction ends, in the order of asking: no stream of others overtakes."""

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache
 
 import psycopg
@@ -75,6 +76,12 @@ class PostgreSQLTransaction:
     def has_table(self, name: str) -> bool:
         found = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
         return self.one(found, name) is not None
+
+    def now(self) -> datetime:
+        row = self.one("SELECT clock_timestamp()")
+        assert row is not None
+        found: datetime = row[0]
+        return found.astimezone(UTC)
 
     def lock(self, name: str, *, shared: bool = False) -> None:
         """An advisory lock: unlike locks on rows, those who share it do not overtake one who waits alone."""

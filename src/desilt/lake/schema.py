@@ -4,10 +4,68 @@ Times are microseconds since 1970, UTC. Paths are bytes, so that both databases
 sort them alike. ``repository`` is a repository's uid, never its name.
 """
 
+from itertools import islice
+
 from desilt.errors import NewerSchema, Unreadable
 from desilt.lake.database import Database, Transaction
+from desilt.lake.staging import address_of
 
-VERSION = 1
+PAGE = 10_000
+
+VERSION = 2
+
+STAGING = """CREATE TABLE staging (
+        token TEXT NOT NULL,
+        path {blob} NOT NULL,
+        value {blob},             -- as in a range; NULL: the path is removed
+        address TEXT,             -- of the value
+        PRIMARY KEY (token, path),
+        CHECK (value IS NULL OR address IS NOT NULL) -- whoever knows nothing of addresses must not stage
+    ) {clustered}"""
+
+RUNS = [
+    "CREATE INDEX tombstones_by_run ON tombstones (repository, run, batch)",
+    """CREATE TABLE locks (         -- one run at a time; rows stay, so that fences only ever grow
+        repository TEXT PRIMARY KEY,
+        fence {int} NOT NULL,
+        owner TEXT NOT NULL,      -- "" when nobody holds it
+        run TEXT NOT NULL,
+        beat_at {int} NOT NULL    -- when the owner last said that it lives, by the database's clock
+    )""",
+    """CREATE TABLE runs (          -- every run that began to sweep
+        repository TEXT NOT NULL,
+        id TEXT NOT NULL,
+        job TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        action TEXT NOT NULL,
+        started_at {int} NOT NULL,
+        ended_at {int},
+        state TEXT NOT NULL,
+        objects {int} NOT NULL,   -- planned
+        bytes {int} NOT NULL,
+        PRIMARY KEY (repository, id)
+    )""",
+    """CREATE TABLE batches (       -- of runs: written with its tombstones, and again when every object has a result
+        repository TEXT NOT NULL,
+        run TEXT NOT NULL,
+        number {int} NOT NULL,
+        file TEXT NOT NULL,       -- the results, object by object; "" until they are known
+        asked {int} NOT NULL,
+        removed {int} NOT NULL DEFAULT 0,
+        gone {int} NOT NULL DEFAULT 0,
+        failed {int} NOT NULL DEFAULT 0,
+        held_again {int} NOT NULL,
+        removed_bytes {int} NOT NULL DEFAULT 0,
+        PRIMARY KEY (repository, run, number)
+    )""",
+    """CREATE TABLE watermarks (    -- where the next run of a job begins
+        repository TEXT NOT NULL,
+        job TEXT NOT NULL,
+        run TEXT NOT NULL,
+        value TEXT NOT NULL,      -- JSON
+        PRIMARY KEY (repository, job)
+    )""",
+]
 
 TABLES = [
     "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -31,8 +89,10 @@ TABLES = [
         message TEXT NOT NULL,
         metadata TEXT NOT NULL,   -- JSON object
         generation {int} NOT NULL,
+        inserted {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
         PRIMARY KEY (repository, id)
     )""",
+    "CREATE INDEX commits_inserted ON commits (repository, inserted)",
     """CREATE TABLE branches (
         repository TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -55,12 +115,8 @@ TABLES = [
         created_at {int} NOT NULL,
         PRIMARY KEY (repository, name)
     )""",
-    """CREATE TABLE staging (
-        token TEXT NOT NULL,
-        path {blob} NOT NULL,
-        value {blob},             -- as in a range; NULL: the path is removed
-        PRIMARY KEY (token, path)
-    ) {clustered}""",
+    STAGING,
+    "CREATE INDEX staging_addresses ON staging (address)",
     """CREATE TABLE tickets (       -- uploads under way that may outlive what their name allows
         repository TEXT NOT NULL,
         address TEXT NOT NULL,
@@ -69,14 +125,18 @@ TABLES = [
         expires_at {int} NOT NULL,
         PRIMARY KEY (repository, address)
     )""",
-    """CREATE TABLE tombstones (    -- addresses that a run has removed, or is removing
+    """CREATE TABLE tombstones (    -- the ledger: addresses that a run has removed, or is removing
         repository TEXT NOT NULL,
         address TEXT NOT NULL,
         run TEXT NOT NULL,
         rule TEXT NOT NULL,
         condemned_at {int} NOT NULL,
+        size_bytes {int} NOT NULL DEFAULT 0,
+        batch {int} NOT NULL DEFAULT -1,
+        state TEXT NOT NULL DEFAULT 'condemned', -- what became of the object; 'restored' is no tombstone any more
         PRIMARY KEY (repository, address)
     )""",
+    *RUNS,
     """CREATE TABLE partitions (
         branch TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -100,14 +160,51 @@ def create(database: Database, **settings: str) -> None:
 
 
 def check(database: Database) -> dict[str, str] | None:
-    """The lake's settings; None where no lake was made; an error where this desilt cannot read it."""
+    """The lake's settings; None where no lake was made; an error where this desilt cannot read it.
+
+    A database of an earlier desilt is brought up to date first.
+    """
     with database.read() as tx:
         version = _version(tx, database)
         if version is None:
             return None
         if version > VERSION:
             raise NewerSchema(version, VERSION)
+    if version < VERSION:
+        upgrade(database)
+    with database.read() as tx:
         return {str(key): str(value) for key, value in tx.rows("SELECT key, value FROM settings")}
+
+
+def upgrade(database: Database) -> None:
+    """From version 1: staged entries, commits and tombstones learn what a sweep asks them; runs get their tables."""
+    with database.write() as tx:
+        tx.alone()
+        if _version(tx, database) != 1:
+            return  # somebody else was faster
+        statements = [
+            "ALTER TABLE commits ADD COLUMN inserted {int} NOT NULL DEFAULT 0",
+            "CREATE INDEX commits_inserted ON commits (repository, inserted)",
+            "ALTER TABLE tombstones ADD COLUMN size_bytes {int} NOT NULL DEFAULT 0",
+            "ALTER TABLE tombstones ADD COLUMN batch {int} NOT NULL DEFAULT -1",
+            "ALTER TABLE tombstones ADD COLUMN state TEXT NOT NULL DEFAULT 'condemned'",
+            *RUNS,
+            "ALTER TABLE staging RENAME TO staging_1",
+            STAGING,
+            "CREATE INDEX staging_addresses ON staging (address)",
+        ]
+        for statement in statements:
+            tx.execute(statement.format(**database.types))
+        old = (
+            (token, bytes(path), value) for token, path, value in tx.rows("SELECT token, path, value FROM staging_1")
+        )
+        while page := list(islice(old, PAGE)):
+            tx.execute_many(
+                "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?)",
+                ((token, path, value, address_of(path, value)) for token, path, value in page),
+            )
+        tx.execute("DROP TABLE staging_1")
+        tx.execute("UPDATE settings SET value = ? WHERE key = 'schema'", str(VERSION))
 
 
 def _version(tx: Transaction, database: Database) -> int | None:

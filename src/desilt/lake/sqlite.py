@@ -4,8 +4,10 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
+from desilt.clock import system_clock
 from desilt.errors import InvalidUri, NotFound, StorageFailed, Unreadable
 from desilt.lake import forks
 from desilt.lake.database import Pool, Row, borrowed
@@ -83,6 +85,9 @@ class SQLiteTransaction:
 
     def has_table(self, name: str) -> bool:
         return self.one("SELECT 1 FROM sqlite_master WHERE name = ?", name) is not None
+
+    def now(self) -> datetime:
+        return system_clock()  # all who open the file are on this machine
 
     def lock(self, name: str, *, shared: bool = False) -> None:
         """Writers take turns anyway."""

@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from desilt.lake.database import Row, Transaction
 from desilt.lake.records import paired
+from desilt.sstable.values import decode_entry
 
 BATCH = 20_000
+AT_ONCE = 500  # parameters to a statement
 CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
 """One row per path that changes: its new value, or null where the path goes. In key order."""
 
@@ -22,10 +24,25 @@ CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("val
 def stage(tx: Transaction, token: str, path: bytes, value: bytes | None) -> None:
     """``path`` now means ``value``; None hides what the commit below has there."""
     tx.execute(
-        "INSERT INTO staging (token, path, value) VALUES (?, ?, ?) "
-        "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value",
-        *(token, path, value),
+        "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value, address = excluded.address",
+        *(token, path, value, address_of(path, value)),
     )
+
+
+def address_of(path: bytes, value: bytes | None) -> str | None:
+    """Where the object of a staged value is, so that it can be found by that."""
+    return None if value is None else decode_entry(path, bytes(value)).address
+
+
+def holders(tx: Transaction, addresses: Sequence[str]) -> set[str]:
+    """Those of ``addresses`` that some staging area of the lake holds, hidden by a newer entry or not."""
+    found: set[str] = set()
+    for at in range(0, len(addresses), AT_ONCE):
+        some = addresses[at : at + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        found |= {str(row[0]) for row in tx.rows(f"SELECT address FROM staging WHERE address IN ({marks})", *some)}
+    return found
 
 
 def unstage(tx: Transaction, token: str, path: bytes) -> int:
@@ -86,8 +103,9 @@ def gather(tx: Transaction, tokens: Sequence[str], into: str) -> None:
     """Move everything from ``tokens`` (newest first) into one new staging area."""
     for token in reversed(tokens):
         tx.execute(
-            "INSERT INTO staging (token, path, value) SELECT ?, path, value FROM staging WHERE token = ? "
-            "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value",
+            "INSERT INTO staging (token, path, value, address) "
+            "SELECT ?, path, value, address FROM staging WHERE token = ? "
+            "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value, address = excluded.address",
             *(into, token),
         )
         drop(tx, token)

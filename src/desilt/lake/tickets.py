@@ -5,7 +5,7 @@ when it takes long enough to need more time. An address handed to a direct
 uploader has its row from the start; linking uses the row up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from desilt.domain import address as addresses
@@ -13,6 +13,8 @@ from desilt.domain.ticket import Ticket
 from desilt.domain.times import microseconds, moment
 from desilt.errors import BadTicket
 from desilt.lake.database import Transaction
+
+AT_ONCE = 500  # parameters to a statement
 
 
 def hold(tx: Transaction, ticket: Ticket) -> None:
@@ -53,6 +55,25 @@ def open_at(tx: Transaction, repository: str, now: datetime) -> Iterator[Ticket]
         *(repository, microseconds(now)),
     )
     return (Ticket(repository, branch, bytes(path).decode(), address, at) for branch, path, address, at in rows)
+
+
+def holders(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
+    """Those of ``addresses`` that a ticket holds which expires after ``since``."""
+    found: set[str] = set()
+    for at in range(0, len(addresses), AT_ONCE):
+        some = addresses[at : at + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        rows = tx.rows(
+            f"SELECT address FROM tickets WHERE repository = ? AND expires_at > ? AND address IN ({marks})",
+            *(repository, microseconds(since), *some),
+        )
+        found |= {str(row[0]) for row in rows}
+    return found
+
+
+def forget(tx: Transaction, repository: str, *, before: datetime) -> int:
+    """Drop tickets that expired before ``before``: they hold nothing, and work no more; how many there were."""
+    return tx.execute("DELETE FROM tickets WHERE repository = ? AND expires_at < ?", repository, microseconds(before))
 
 
 def _drop(tx: Transaction, repository: str, address: str) -> int:

@@ -1,12 +1,15 @@
-"""Addresses that a run has condemned: gone for every reader, from that transaction on.
+"""The ledger: addresses that a run has condemned, and what became of their objects.
 
-A tombstone is written before the object is touched. Entries that point to it
-stay in their commits, and later commits carry them on; they just cannot be read.
+A tombstone is written before the object is touched; from that transaction on it
+is gone for every reader. Entries that point to it stay in their commits, and
+later commits carry them on; they just cannot be read. A row outlives its run's
+folder. One that was restored stays on record, and is no tombstone any more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 import pyarrow as pa
 
@@ -15,6 +18,18 @@ from desilt.errors import Gone
 from desilt.lake.database import Transaction
 
 AT_ONCE = 500  # parameters to a statement
+COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
+
+
+class State(StrEnum):
+    """What became of the object at a condemned address."""
+
+    CONDEMNED = "condemned"  # to be removed next; a run that was cut off leaves it so
+    REMOVED = "removed"
+    GONE = "already gone"
+    TRASHED = "trashed"  # moved aside, and can be brought back
+    FAILED = "failed"  # the store said no: it may be there still
+    RESTORED = "restored"  # brought back: whoever pointed to it can read it again
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,39 +39,94 @@ class Tombstone:
     address: str
     run: str
     rule: str
-    condemned_at: datetime
+    condemned_at: datetime  # or restored
+    size: int = 0
+    batch: int = -1
+    state: State = State.CONDEMNED
 
 
 def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> None:
-    """Write tombstones; an address that has one keeps it."""
+    """Write tombstones; an address that has one passes to the run that condemns it now."""
     tx.execute_many(
-        "INSERT INTO tombstones (repository, address, run, rule, condemned_at) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING",
-        ((repository, one.address, one.run, one.rule, microseconds(one.condemned_at)) for one in stones),
+        f"INSERT INTO tombstones (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
+        "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
+        "state = excluded.state",
+        (
+            (repository, one.address, one.run, one.rule, microseconds(one.condemned_at), one.size, one.batch, one.state)
+            for one in stones
+        ),
+    )
+
+
+def settle(tx: Transaction, repository: str, run: str, batch: int, state: State) -> None:
+    """What became of a batch's objects, all of them; exceptions are told by :func:`turn` afterwards."""
+    tx.execute(
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND run = ? AND batch = ?", state, repository, run, batch
+    )
+
+
+def turn(
+    tx: Transaction, repository: str, addresses: Iterable[str], state: State, *, at: datetime | None = None
+) -> None:
+    """These are in ``state`` now; with ``at``, since then."""
+    moved = ", condemned_at = ?" if at else ""
+    values = [microseconds(at)] if at else []
+    tx.execute_many(
+        f"UPDATE tombstones SET state = ?{moved} WHERE repository = ? AND address = ?",
+        ((state, *values, repository, address) for address in addresses),
     )
 
 
 def find(tx: Transaction, repository: str, address: str) -> Tombstone | None:
+    """The tombstone of ``address``, unless it was lifted."""
     return found_in(tx, repository, [address]).get(address)
 
 
 def found_in(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict[str, Tombstone]:
     """The tombstones that some of ``addresses`` have."""
+    return {
+        address: stone
+        for address, stone in recorded(tx, repository, addresses).items()
+        if stone.state is not State.RESTORED
+    }
+
+
+def recorded(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict[str, Tombstone]:
+    """What the ledger says of ``addresses``, lifted tombstones too."""
     found: dict[str, Tombstone] = {}
     for at in range(0, len(addresses), AT_ONCE):
         some = addresses[at : at + AT_ONCE]
         marks = ", ".join("?" * len(some))
         rows = tx.rows(
-            f"SELECT address, run, rule, condemned_at FROM tombstones WHERE repository = ? AND address IN ({marks})",
-            *(repository, *some),
+            f"SELECT {COLUMNS} FROM tombstones WHERE repository = ? AND address IN ({marks})", repository, *some
         )
-        found |= {row[0]: Tombstone(row[0], row[1], row[2], moment(row[3])) for row in rows}
+        found |= {row[0]: _tombstone(row) for row in rows}
     return found
+
+
+def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = None) -> Iterator[Tombstone]:
+    """What ``run`` condemned, in order of addresses; or only in one ``batch``."""
+    where, values = ("", ()) if batch is None else (" AND batch = ?", (batch,))
+    rows = tx.rows(
+        f"SELECT {COLUMNS} FROM tombstones WHERE repository = ? AND run = ?{where} ORDER BY address",
+        *(repository, run, *values),
+    )
+    return map(_tombstone, rows)
+
+
+def restored_since(tx: Transaction, repository: str, since: datetime) -> list[str]:
+    """Addresses that were brought back at ``since`` or later."""
+    rows = tx.rows(
+        "SELECT address FROM tombstones WHERE repository = ? AND state = ? AND condemned_at >= ?",
+        *(repository, State.RESTORED, microseconds(since)),
+    )
+    return [str(row[0]) for row in rows]
 
 
 def every(tx: Transaction, repository: str) -> pa.Array:
     """All condemned addresses."""
-    rows = tx.rows("SELECT address FROM tombstones WHERE repository = ?", repository)
+    rows = tx.rows("SELECT address FROM tombstones WHERE repository = ? AND state <> ?", repository, State.RESTORED)
     return pa.array([row[0] for row in rows], pa.string())
 
 
@@ -65,3 +135,10 @@ def refuse_gone(tx: Transaction, repository: str, address: str, path: str) -> No
     stone = find(tx, repository, address)
     if stone is not None:
         raise Gone(path, stone.run, stone.rule, stone.condemned_at)
+
+
+def _tombstone(row: tuple[object, ...]) -> Tombstone:
+    address, run, rule, at, size, batch, state = row
+    return Tombstone(
+        str(address), str(run), str(rule), moment(int(str(at))), int(str(size)), int(str(batch)), State(str(state))
+    )

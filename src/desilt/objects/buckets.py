@@ -27,13 +27,18 @@ ENDPOINTS = {
 }
 
 
-def connect(scheme: str, bucket: str) -> Client:
-    """A client for ``bucket``; nothing is asked of the server yet."""
+def connect(scheme: str, bucket: str, *, bulk: bool = True) -> Client:
+    """A client for ``bucket``; nothing is asked of the server yet.
+
+    Without ``bulk``, S3 is asked to delete one object by a request for that object.
+    """
     options: ClientConfig = {**TIMES}
     if (endpoint(scheme) or "").startswith("http://"):
         options["allow_http"] = True
     if scheme == "s3":
-        return S3Store(bucket, client_options=options, retry_config=RETRY)
+        if bulk:  # unless the environment says otherwise
+            return S3Store(bucket, client_options=options, retry_config=RETRY)
+        return S3Store(bucket, client_options=options, retry_config=RETRY, disable_bulk_delete=True)
     if scheme == "az":
         return AzureStore(bucket, client_options=options, retry_config=RETRY)
     return GCSStore(bucket, client_options=options, retry_config=RETRY)

@@ -6,11 +6,14 @@ All three through `obstore`, which reads the usual environment variables:
 is untested.
 
 An upload that is cut off leaves no object, but its parts may stay behind unseen
-and cost money: give the bucket a rule that aborts incomplete uploads.
+and cost money: give the bucket a rule that aborts incomplete uploads. In a
+bucket with versioning, a removed object stays as an old version: there another
+rule has to end those.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,9 +22,11 @@ import pyarrow as pa
 from obstore.exceptions import BaseError, PreconditionError
 
 from desilt.errors import StorageFailed
-from desilt.objects.buckets import connect, failure, first_line
+from desilt.objects.buckets import Client, connect, failure, first_line
 from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
-from desilt.objects.store import ObjectInfo, check_key, check_prefix, check_range
+from desilt.objects.cloud_removing import apart, each_alone, repeated
+from desilt.objects.removing import check_pairs
+from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
@@ -30,13 +35,18 @@ PART_BYTES = 16 << 20  # S3 takes 10,000 parts: an object may have 156 GiB
 PARTS_AT_ONCE = 2
 READ_BYTES = 8 << 20
 COPY_LIMIT = {"s3": 5 << 30, "gs": 5 << 30, "az": 256 << 20}  # the most that one server-side copy may move
+DELETE_BATCH = {"s3": 1000, "gs": 1000, "az": 256}
+FAILURES = (BaseError, FileNotFoundError, ValueError)
 
 
 class CloudStore:
     """Objects of one bucket, below one prefix."""
 
+    moves_cheaply = False
+
     def __init__(self, scheme: str, bucket: str, prefix: str = "") -> None:
         self.scheme, self.bucket = scheme, bucket
+        self.delete_batch = DELETE_BATCH[scheme]
         self.root = f"{prefix}/" if prefix else ""
         self.uri = f"{scheme}://{bucket}" + (f"/{prefix}" if prefix else "")
         try:
@@ -134,6 +144,45 @@ class CloudStore:
             else:
                 yield from regrouped(flat(self.client, self.root, prefix, after))
 
+    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+        """As promised; but where a bulk call failed half-way, Azure cannot tell what it removed from what was gone."""
+        at = {key: self._at(key) for key in keys}  # all are checked before any goes, and each is asked for once
+        if self.scheme != "gs":  # which has no bulk call
+            with suppress(*FAILURES):  # of some key, or of all: only asking for each alone tells
+                obstore.delete(self.client, list(at.values()))
+                return repeated(keys, [Outcome(key, Result.REMOVED) for key in at])
+        client = connect(self.scheme, self.bucket, bulk=False)
+        return repeated(keys, each_alone([(key, partial(self._delete, client, key)) for key in at]))
+
+    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+        check_pairs(pairs)
+        if apart(pairs):
+            return self._move(pairs)
+        return [outcome for pair in pairs for outcome in self._move([pair])]
+
+    def _delete(self, client: Client, key: str) -> None:
+        with self._failures("removing", key):
+            try:
+                obstore.delete(client, self._at(key))
+            except FileNotFoundError as error:
+                self.head(key)  # tells a missing object from a missing bucket, which Azure's answer here does not
+                raise StorageFailed(f"{key!r} in {self.uri} was said to be gone, but is there; try again") from error
+
+    def _move(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+        outcomes = each_alone([(source, partial(self._place, source, destination)) for source, destination in pairs])
+        placed = [number for number, outcome in enumerate(outcomes) if outcome.result is Result.REMOVED]
+        for number, outcome in zip(placed, self.delete_many([pairs[each][0] for each in placed]), strict=True):
+            if outcome.result is Result.FAILED:  # gone is well: it is at the second key
+                outcomes[number] = outcome
+        return outcomes
+
+    def _place(self, source: str, destination: str) -> None:
+        """A copy that is seen to be there: the source goes next."""
+        size = self.head(source).size
+        self.copy(source, destination)
+        if self.head(destination).size != size:
+            raise StorageFailed(f"the copy of {source!r} at {destination!r} in {self.uri} is cut off; move it again")
+
     def _at(self, key: str) -> str:
         return self.root + check_key(key)
 
@@ -141,7 +190,7 @@ class CloudStore:
     def _failures(self, doing: str, key: str) -> Iterator[None]:
         try:
             yield
-        except (BaseError, FileNotFoundError, ValueError) as error:
+        except FAILURES as error:
             raise failure(self.uri, doing, key, error) from error
 
     def __reduce__(self) -> tuple[type["CloudStore"], tuple[str, str, str]]:

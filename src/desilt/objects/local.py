@@ -1,27 +1,33 @@
 """Objects as files below one directory, a key being the path of its file.
 
 What :meth:`LocalStore.put` has stored survives a power cut: the file, its name
-and every directory above it are on the disk before the call returns.
+and every directory above it are on the disk before the call returns. What was
+removed may come back with a power cut, and what was moved be at its first key
+again: that is garbage, found again by whoever removed it.
 
 Only regular files are objects. Links are not followed by a listing.
 """
 
-import errno
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 
 import pyarrow as pa
 
 from desilt.clock import Clock
 from desilt.domain.times import moment, nanoseconds
-from desilt.errors import BadRequest, Conflict, DesiltError, NotFound, StorageFailed
+from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
+from desilt.objects.local_failures import ABSENT, failure, vanishing
+from desilt.objects.local_folders import TRIES, existing, make_folder, rename, sync_folder, sync_names, tidy
+from desilt.objects.removing import attempt, check_pairs
 from desilt.objects.store import (
     CHUNK_BYTES,
     ObjectInfo,
+    Outcomes,
+    Result,
     batches,
     check_key,
     check_prefix,
@@ -30,13 +36,12 @@ from desilt.objects.store import (
     within,
 )
 
-ABSENT = (FileNotFoundError, NotADirectoryError)
-FULL = {errno.ENOSPC, errno.EDQUOT}
-FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
-
 
 class LocalStore:
     """Objects below ``root``; ``clock`` gives their times, else the file system does."""
+
+    delete_batch = 1000
+    moves_cheaply = True
 
     def __init__(self, root: str | os.PathLike[str], *, clock: Clock | None = None, fsync: bool = True) -> None:
         self.root = os.path.abspath(root)  # links in the root stay as the user wrote them
@@ -76,7 +81,10 @@ class LocalStore:
                 os.unlink(partial)
             raise
         if self.fsync:
-            with self._failures("making durable", key):
+            with (
+                self._failures("making durable", key),
+                suppress(FileNotFoundError),
+            ):  # removed already, and its folder too
                 sync_folder(folder)
         return size
 
@@ -125,8 +133,7 @@ class LocalStore:
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]
         self._inside(folder)
-        if not os.path.isdir(self.root):
-            raise StorageFailed(f"{self.uri} is not a directory; create it, or mount the disk it is on")
+        self._check_root()
         return batches(self._walk(folder + "/" if folder else "", prefix, after))
 
     def _walk(self, folder: str, prefix: str, after: str) -> Iterator[tuple[str, int, int]]:
@@ -158,11 +165,59 @@ class LocalStore:
                         continue  # gone since its folder was read
                 yield key, status.st_size, status.st_mtime_ns // 1000
 
+    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+        for key in keys:
+            check_key(key)
+        return self._tidied([attempt(self._delete, key) for key in keys])
+
+    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+        check_pairs(pairs)
+        return self._tidied([attempt(self._move, source, target) for source, target in pairs])
+
+    def _delete(self, key: str) -> None:
+        self._regular(key)
+        with self._failures("removing", key):
+            os.unlink(self._path(key))  # no fsync: an object that a power cut brings back is only garbage found again
+
+    def _move(self, source: str, destination: str) -> None:
+        links = self._regular(source).st_nlink
+        here, there = self._path(source), self._path(destination)
+        with self._failures("moving", source):
+            try:
+                rename(here, there, links=links, durable=self._durable)
+            except FileNotFoundError:
+                raise NotFound("object", source) from None
+
+    def _regular(self, key: str) -> os.stat_result:
+        """The file of an object to be taken away; a link or a device is none, and is not to be passed over."""
+        try:
+            with self._failures("looking at", key):
+                status = os.lstat(self._path(key))
+        except NotFound:
+            self._check_root()
+            raise
+        if S_ISDIR(status.st_mode):
+            raise NotFound("object", key)
+        if not S_ISREG(status.st_mode):
+            raise Conflict(f"{key!r} in {self.uri} is a link or a device and no object; see who put it there")
+        return status
+
+    def _tidied(self, outcomes: Outcomes) -> Outcomes:
+        """``outcomes``, with the folders left empty gone. One behind a link is a failure, and left alone."""
+        done = {each.key.rpartition("/")[0] for each in outcomes if each.result is not Result.FAILED}
+        for folder in sorted(done, reverse=True):  # the deepest first
+            tidy(folder, root=self.root, durable=self._durable)
+        return outcomes
+
     def _date(self, descriptor: int) -> None:
         """What is half written is dated as well: a listing sees it."""
         if self.clock is not None:
             stamp = nanoseconds(self.clock())
             os.utime(descriptor, ns=(stamp, stamp))
+
+    def _check_root(self) -> None:
+        if not os.path.isdir(self.root):
+            raise StorageFailed(f"{self.uri} is not a directory; create it, or mount the disk it is on")
 
     def _path(self, key: str) -> str:
         self._inside(check_key(key).rpartition("/")[0])
@@ -175,60 +230,40 @@ class LocalStore:
 
     def _create(self, folder: str, path: str) -> int:
         """A new file, open for writing, in a folder that will still be there after a power cut."""
-        for _ in range(10):
+        below = existing(self.root)
+        for _ in range(TRIES):
             try:
                 if folder not in self._durable:
-                    make_folder(folder, below=self.root, fsync=self.fsync)
-                    self._durable.add(folder)
-                return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+                    make_folder(folder)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             except FileNotFoundError:
                 self._durable.discard(folder)  # somebody tidied the empty folder away; make it again
-        raise StorageFailed(f"{folder} vanishes as soon as it is made; see who removes it, and try again")
+                continue
+            if folder not in self._durable:  # asked only now, when the file keeps the folder from being tidied away
+                try:
+                    if self.fsync:
+                        sync_names(folder, below=below)
+                except BaseException:
+                    os.close(descriptor)
+                    with suppress(OSError):
+                        os.unlink(path)
+                    raise
+                self._durable.add(folder)
+            return descriptor
+        raise vanishing(folder)
 
     @contextmanager
     def _failures(self, doing: str, key: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise self._failure(doing, key, error) from error
-
-    def _failure(self, doing: str, key: str, error: OSError) -> DesiltError:
-        where = f"{doing} {key!r} in {self.uri}"
-        if doing != "writing" and (isinstance(error, ABSENT) or error.errno == errno.ELOOP):
-            return NotFound("object", key)
-        if isinstance(error, (FileExistsError, IsADirectoryError, NotADirectoryError)):
-            return Conflict(f"{where} failed: on a disk a key cannot be both an object and a folder; use another key")
-        if error.errno == errno.ENAMETOOLONG:
-            return BadRequest(f"{where} failed: the name is too long for this file system; use a shorter key")
-        if error.errno in FULL:
-            return StorageFailed(f"{where} failed: the disk is full; free some space and try again, nothing was stored")
-        if error.errno in FORBIDDEN:
-            return StorageFailed(f"{where} failed: {error.strerror}; check the owner and mode of the directory")
-        return StorageFailed(f"{where} failed: {error.strerror}; check the disk and try again")
+            raise failure(self.uri, doing, key, error) from error
 
 
 def write_all(descriptor: int, chunk: bytes) -> None:
     rest = memoryview(chunk)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def make_folder(folder: str, *, below: str, fsync: bool) -> None:
-    """Makes ``folder``, and every name from ``below`` down to it durable, whoever created it."""
-    while not os.path.isdir(below):
-        below = os.path.dirname(below)
-    os.makedirs(folder, exist_ok=True)
-    while fsync and below != folder:
-        sync_folder(below)
-        below = os.path.join(below, os.path.relpath(folder, below).split("/")[0])
-
-
-def sync_folder(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def is_utf8(name: str) -> bool:

@@ -18,9 +18,13 @@ import pyarrow as pa
 from desilt.clock import Clock, system_clock
 from desilt.domain.times import microseconds
 from desilt.errors import BadRequest, NotFound
+from desilt.objects.removing import check_pairs
 from desilt.objects.store import (
     CHUNK_BYTES,
     ObjectInfo,
+    Outcome,
+    Outcomes,
+    Result,
     batches,
     check_key,
     check_prefix,
@@ -30,6 +34,9 @@ from desilt.objects.store import (
 
 class MemoryStore:
     """Objects in a dictionary. Safe to use from many threads."""
+
+    delete_batch = 1000
+    moves_cheaply = True
 
     def __init__(self, name: str = "", *, clock: Clock | None = None) -> None:
         self.name = name
@@ -82,6 +89,24 @@ class MemoryStore:
         first = max(bisect_left(keys, prefix), bisect_right(keys, after))
         found = (key for key in keys[first:] if key.startswith(prefix))
         return batches((key, seen[key][0], microseconds(seen[key][1])) for key in found)
+
+    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+        for key in keys:
+            check_key(key)
+        with self._lock:
+            found = [self._objects.pop(key, None) for key in keys]
+        return [Outcome(key, Result.REMOVED if body else Result.GONE) for key, body in zip(keys, found, strict=True)]
+
+    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+        check_pairs(pairs)
+        outcomes = []
+        with self._lock:
+            for source, destination in pairs:
+                found = self._objects.pop(source, None)
+                if found:
+                    self._objects[destination] = found
+                outcomes.append(Outcome(source, Result.REMOVED if found else Result.GONE))
+        return outcomes
 
     def _object(self, key: str) -> tuple[bytes, datetime]:
         check_key(key)

@@ -2,14 +2,18 @@
 
 An :class:`ObjectStore` keeps whole objects under keys. A key is a plain string
 of segments divided by ``/``; it is stored as it is given, and listed in the
-order of its bytes. Nothing here removes an object.
+order of its bytes.
+
+``delete_many`` and ``move_many`` take objects away. Only the package ``sweep``
+may call them; a test in ``tests/architecture`` keeps it so.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -33,6 +37,26 @@ class ObjectInfo:
     key: str
     size: int
     modified_at: datetime  # whole seconds on S3, where a listing may be finer
+
+
+class Result(StrEnum):
+    """What came of taking one object away."""
+
+    REMOVED = "removed"
+    GONE = "already gone"
+    FAILED = "failed"  # whether the object is still there is not known; to ask again does no harm
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one key of many."""
+
+    key: str
+    result: Result
+    detail: str = ""  # of a failure: why, in one line
+
+
+Outcomes: TypeAlias = list[Outcome]  # a name of its own, since inside of a store `list` is a method
 
 
 class ObjectStore(Protocol):
@@ -69,6 +93,34 @@ class ObjectStore(Protocol):
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
         """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes."""
+        ...
+
+    @property
+    def delete_batch(self) -> int:
+        """The most keys that one request removes; a longer list is taken too, and cut up."""
+        ...
+
+    @property
+    def moves_cheaply(self) -> bool:
+        """Whether a move is a change of name, and not a copy."""
+        ...
+
+    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+        """One outcome for each key, in their order; a key's failure is its outcome and stops no other.
+
+        A key that cannot be one raises :class:`BadRequest` before anything goes. S3
+        does not tell whether there was an object: a missing one counts as removed
+        there. A key given twice is removed once, and gone the second time.
+        """
+        ...
+
+    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+        """Each object from its first key to its second, in order; outcomes are of the first keys, as above.
+
+        REMOVED: it is at the second key now, in place of what was there, and no longer
+        at the first. GONE: nothing was at the first, and the second is untouched. Done
+        again after a crash it ends the same.
+        """
         ...
 
 

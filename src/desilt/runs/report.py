@@ -21,6 +21,20 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep came to: asked = removed + gone + failed."""
+
+    state: str
+    action: str
+    asked: int
+    removed: int
+    gone: int
+    failed: int
+    held_again: int  # planned, and not asked for: something holds them by now
+    bytes: int  # removed
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A plan in figures. ``remove`` and ``keep`` together are every object that was looked at."""
 
@@ -34,6 +48,9 @@ class Report:
     prefixes: Mapping[str, Amount]  # the biggest of what goes, biggest first
     inputs: Mapping[str, int]  # commits, ranges, staged entries, tickets, generation …
     seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
+    stored: Amount = field(default_factory=Amount)  # all there is where the run looked
+    action: str = "delete"
+    swept: Swept | None = None  # None: nothing was removed yet
     version: str = __version__
 
     @property
@@ -59,9 +76,11 @@ def read_report(text: str) -> Report:
     }
     for name in ("keep", "prefixes"):
         facts[name] = {key: Amount(**amount) for key, amount in facts[name].items()}
+    facts["stored"] = Amount(**facts["stored"])
+    facts["swept"] = Swept(**facts["swept"]) if facts["swept"] else None
     return Report(**facts)
 
 
-def of_run(run: Run) -> dict[str, str]:
+def of_run(run: Run) -> dict[str, Any]:
     """What a report says of its run."""
     return {"run": run.id, "job": run.job, "now": run.now.isoformat()}

@@ -7,6 +7,7 @@ share a file; a reader says which of them count today.
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,15 @@ class HeldFile:
     footer: str  # the hash of the file's footer
     sums: Mapping[str, Sequence[int]]  # what its columns of numbers add up to, by bucket
     owners: frozenset[int] | None = None
+
+
+def as_json(held: HeldFile) -> dict[str, Any]:
+    """A whole file, to be found again by a later run."""
+    return {"key": held.key, "rows": held.rows, "footer": held.footer, "sums": dict(held.sums)}
+
+
+def from_json(facts: Mapping[str, Any]) -> HeldFile:
+    return HeldFile(facts["key"], facts["rows"], facts["footer"], facts["sums"])
 
 
 def put(store: ObjectStore, key: str, table: pa.Table) -> HeldFile:

@@ -1,10 +1,11 @@
 """What the object store lists below a repository, in parallel, as files sorted by hash.
 
-The keys are cut into stretches at partition boundaries, and each stretch is
-listed by one task. Together they cover every key, whatever lies between.
+A clean listing cuts all keys into stretches at partition boundaries: together
+they cover every key, whatever lies between. A later one lists, branch by branch,
+only what is newer than a boundary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,60 +20,135 @@ from desilt.sources.held import HeldFile, put
 from desilt.sources.spread import Spread
 
 DATA = "branches/"
-STRETCHES = 32  # at most so many, or one to a partition
+STRETCHES = 32  # at least so many, where there are as many partitions
+PARTITIONS_TO_A_STRETCH = 10  # at most: half a million objects
+ROWS_TO_A_FILE = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Keys below ``prefix``, after ``after`` and before ``until`` ("" is open)."""
+
+    prefix: str
+    after: str
+    until: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Keys after ``after`` and before ``until`` ("" is open), listed into ``target``."""
+    """Spans to be listed into files called ``target``…, by one task."""
 
     store: str
-    prefix: str
-    after: str
-    until: str
+    prefix: str  # of the repository
+    spans: tuple[Span, ...]
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a stretch came to."""
+    """Some objects that are there."""
 
     file: HeldFile
     bytes: int
 
 
-def take(spread: Spread, store: ObjectStore, prefix: str, folder: str) -> list[Listed]:
-    """List everything below the repository's data folder into files in ``folder``."""
-    return spread(list_stretch, stretches(store, prefix, folder))
+def take(
+    spread: Spread,
+    store: ObjectStore,
+    prefix: str,
+    folder: str,
+    *,
+    branches: Sequence[str] | None = None,
+    newer_than: Mapping[str, str] | None = None,
+) -> list[Listed]:
+    """List the repository's objects into files in ``folder``.
 
-
-def stretches(store: ObjectStore, prefix: str, folder: str) -> list[Stretch]:
-    """The keys of a repository, cut at the beginnings of partitions."""
-    partitions = [part for branch in store.folders(prefix + DATA) for part in store.folders(branch)]
-    step = max(1, -(-len(partitions) // STRETCHES))
-    cuts = ["", *partitions[step::step], ""]
-    return [
-        Stretch(store.uri, prefix, after, until, f"{prefix}{folder}part-{number:05d}.parquet")
-        for number, (after, until) in enumerate(pairwise(cuts))
+    With ``branches`` (uids) only those; with ``newer_than``, of a branch named there
+    only the partitions before that boundary.
+    """
+    if branches is None and not newer_than:
+        groups: list[tuple[Span, ...]] = [(span,) for span in whole(store, prefix)]
+    else:
+        found = branch_uids(store, prefix) if branches is None else branches
+        spans = [span for uid in found for span in below(store, prefix, uid, (newer_than or {}).get(uid, ""))]
+        size = max(1, -(-len(spans) // (4 * spread.width)))
+        groups = [tuple(spans[at : at + size]) for at in range(0, len(spans), size)]
+    stretches = [
+        Stretch(store.uri, prefix, spans, f"{prefix}{folder}part-{number:05d}") for number, spans in enumerate(groups)
     ]
+    return [listed for several in spread(list_stretch, stretches, weigh=objects_in) for listed in several]
 
 
-def list_stretch(stretch: Stretch) -> Listed:
-    """List one stretch, on an executor."""
+def objects_in(listed: Sequence[Listed]) -> int:
+    return total(listed)[0]
+
+
+def branch_uids(store: ObjectStore, prefix: str) -> list[str]:
+    """The branches that have objects, whether they still exist or not."""
+    return [folder.rstrip("/").rpartition("/")[2] for folder in store.folders(prefix + DATA)]
+
+
+def whole(store: ObjectStore, prefix: str) -> list[Span]:
+    """All keys of a repository, cut at the beginnings of partitions."""
+    partitions = [part for branch in store.folders(prefix + DATA) for part in store.folders(branch)]
+    return _cut(prefix + DATA, partitions, until="")
+
+
+def below(store: ObjectStore, prefix: str, branch: str, boundary: str) -> list[Span]:
+    """The keys of a branch in partitions before ``boundary``; "": all."""
+    root = f"{prefix}{DATA}{branch}/"
+    until = root + boundary if boundary else ""
+    partitions = [part for part in store.folders(root) if not until or part < until]
+    return _cut(root, partitions, until=until) if partitions or not until else []
+
+
+def _cut(root: str, partitions: Sequence[str], *, until: str) -> list[Span]:
+    step = min(max(1, -(-len(partitions) // STRETCHES)), PARTITIONS_TO_A_STRETCH)
+    cuts = ["", *partitions[step::step], until]
+    return [Span(root, after, before) for after, before in pairwise(cuts)]
+
+
+def list_stretch(stretch: Stretch) -> list[Listed]:
+    """List one stretch, on an executor; a huge one becomes several files."""
     store = open_store(stretch.store)
+    found: list[Listed] = []
+    rows: list[pa.RecordBatch] = []
+    count = 0
+
+    def write() -> None:
+        table = inventory_of(stretch.prefix, rows)
+        file = put(store, f"{stretch.target}-{len(found):03d}.parquet", table)
+        found.append(Listed(file, pc.sum(table["size_bytes"]).as_py() or 0))
+
+    for span in stretch.spans:
+        for batch in within(store, span):
+            rows.append(batch)
+            count += batch.num_rows
+            if count >= ROWS_TO_A_FILE:
+                write()
+                rows, count = [], 0
+    if rows or not found:
+        write()
+    return found
+
+
+def within(store: ObjectStore, span: Span) -> Iterator[pa.RecordBatch]:
+    """The listing of one span."""
+    for batch in store.list(span.prefix, after=span.after):
+        rows = batch.filter(pc.less(batch["key"], span.until)) if span.until else batch
+        yield rows
+        if rows.num_rows < batch.num_rows:
+            return
+
+
+def inventory_of(prefix: str, rows: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Listed objects as INVENTORY, in the order of hashes."""
     tables = [INVENTORY.empty_table()]
     addresses = [pa.array([], pa.string())]
-    for batch in store.list(stretch.prefix + DATA, after=stretch.after):
-        rows = batch
-        if stretch.until:
-            rows = batch.filter(pc.less(batch["key"], stretch.until))
-        addresses.append(pc.utf8_slice_codeunits(rows["key"], len(stretch.prefix)))
-        tables.append(inventory_rows(addresses[-1], rows["size_bytes"], rows["modified_at"]))
-        if rows.num_rows < batch.num_rows:
-            break
-    whole = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-    table = hashed(whole, pa.concat_arrays(addresses))
-    return Listed(put(store, stretch.target, table), pc.sum(table["size_bytes"]).as_py() or 0)
+    for batch in rows:
+        addresses.append(pc.utf8_slice_codeunits(batch["key"], len(prefix)))
+        tables.append(inventory_rows(addresses[-1], batch["size_bytes"], batch["modified_at"]))
+    return hashed(pa.concat_tables(tables).unify_dictionaries().combine_chunks(), pa.concat_arrays(addresses))
 
 
 def inventory_rows(addresses: pa.Array, sizes: pa.Array, times: pa.Array) -> pa.Table:

@@ -1,6 +1,6 @@
 """The embedded lake as a source: what holds addresses, and what is stored."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from desilt.domain.run import Run
 from desilt.errors import Unreadable
 from desilt.frames.buckets import hashed
 from desilt.frames.schemas import HELD
-from desilt.lake import commits, manifest, refs, tickets
+from desilt.lake import commits, manifest, refs, repositories, tickets, tombstones
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.sources import inventory, range_cache
@@ -29,6 +29,7 @@ class Committed:
     commits: int
     ranges: int
     entries: int
+    generation: int  # of refs, when commits were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ class Staged:
     entries: int
     generation: int
     branches: dict[str, str]  # names by uid
+
+
+@dataclass(frozen=True, slots=True)
+class Ticketed:
+    """What uploads under way hold."""
+
+    file: HeldFile
+    oldest: dict[str, str]  # by branch, the oldest partition that one of them writes to
 
 
 class LakeSource:
@@ -63,17 +72,29 @@ class LakeSource:
         )
         return Staged(files, taken.entries, taken.generation, {one.uid: one.name for one in taken.branches})
 
-    def open_tickets(self, run: Run, now: datetime) -> HeldFile:
+    def open_tickets(self, run: Run, now: datetime) -> Ticketed:
         """The addresses of uploads under way."""
         with self._core.database.read() as tx:
             addresses = [ticket.address for ticket in tickets.open_at(tx, self._core.uid, now)]
-        rows = pa.table([pa.array(addresses, pa.string()), np.zeros(len(addresses), np.int32)], schema=HELD)
-        key = f"{self._core.prefix}{run.folder}inputs/tickets.parquet"
-        return put(self._core.store, key, hashed(rows))
+        oldest: dict[str, str] = {}
+        for address in addresses:
+            _, branch, partition, _ = address.split("/")
+            oldest[branch] = max(oldest.get(branch, ""), partition)  # names count time downwards
+        return Ticketed(self._addresses(run, "tickets", addresses), oldest)
 
-    def committed(self) -> Committed:
+    def restored(self, run: Run, since: datetime) -> HeldFile:
+        """The addresses that were brought back from the trash lately."""
+        with self._core.database.read() as tx:
+            return self._addresses(run, "restored", tombstones.restored_since(tx, self._core.uid, since))
+
+    def _addresses(self, run: Run, name: str, addresses: Sequence[str]) -> HeldFile:
+        rows = pa.table([pa.array(addresses, pa.string()), np.zeros(len(addresses), np.int32)], schema=HELD)
+        return put(self._core.store, f"{self._core.prefix}{run.folder}inputs/{name}.parquet", hashed(rows))
+
+    def committed(self, run: Run) -> Committed:
         """What every commit holds, reachable or not; ranges that were never decoded are, now."""
         with self._core.database.read() as tx:
+            generation = repositories.generation(tx, self._core.uid)
             found = list(commits.every(tx, self._core.uid))
             named = {branch.head for branch in refs.branches(tx, self._core.uid)}
             named |= {tag.target for tag in refs.tags(tx, self._core.uid)}
@@ -89,13 +110,24 @@ class LakeSource:
             ranges |= {listed.id: listed for listed in self._core.ranges.metarange(metarange)}
         wanted = [ranges[name] for name in sorted(ranges)]
         files = range_cache.held(self._spread, self._core.store, self._core.prefix, wanted, source=RANGES)
-        return Committed(files, len(metaranges), len(wanted), sum(listed.count for listed in wanted))
+        names = "".join(f"{listed.id}\n" for listed in wanted)
+        self._core.store.put(f"{self._core.prefix}{run.folder}inputs/ranges.txt", [names.encode()])
+        return Committed(files, len(metaranges), len(wanted), sum(listed.count for listed in wanted), generation)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         """Cache files that turned out damaged are not used again; what they held is decoded anew."""
         for key in damaged:
             range_cache.distrust(self._core.store, key)
 
-    def inventory(self, run: Run) -> list[Listed]:
-        """What the store lists, in the run's folder."""
-        return inventory.take(self._spread, self._core.store, self._core.prefix, f"{run.folder}inputs/inventory/")
+    def inventory(
+        self, run: Run, *, branches: Sequence[str] | None = None, newer_than: Mapping[str, str] | None = None
+    ) -> list[Listed]:
+        """What the store lists, in the run's folder: all, or some branches, or what is newer than boundaries."""
+        return inventory.take(
+            self._spread,
+            self._core.store,
+            self._core.prefix,
+            f"{run.folder}inputs/inventory/",
+            branches=branches,
+            newer_than=newer_than,
+        )

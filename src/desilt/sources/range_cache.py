@@ -65,7 +65,7 @@ def held(
     known = _known(store, prefix, folder)
     known = {one.id: known[one.id] for one in wanted if one.id in known and known[one.id][2] == one.count}
     missing = [listed for listed in wanted if listed.id not in known]
-    spread(decode, [_piece(store, prefix, source, folder, group) for group in _grouped(missing)])
+    spread(decode, [_piece(store, prefix, source, folder, group) for group in _grouped(missing)], weigh=int)
     known = _known(store, prefix, folder) if missing else known
     files: dict[str, HeldFile] = {}
     owners: dict[str, set[int]] = {}
@@ -89,7 +89,7 @@ def decode(piece: Piece) -> int:
     """Decode a piece, on an executor: its file first, then the word that it is there; how many rows."""
     store = open_store(piece.store)
     ranges = Ranges(store, piece.prefix, folder=piece.source)
-    tables = [_entries(ranges, listed, owner) for owner, listed in enumerate(piece.ranges)]
+    tables = [entries_of(ranges, listed, owner) for owner, listed in enumerate(piece.ranges)]
     table = hashed(pa.concat_tables(tables).combine_chunks())
     file = put(store, f"{piece.target}.parquet", table)
     said = {
@@ -105,7 +105,7 @@ def decode(piece: Piece) -> int:
     return int(table.num_rows)
 
 
-def _entries(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
+def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
     """The entries of a range that point into the repository."""
     columns = entry_columns(ranges.read(listed), listed.id)
     kinds = columns["address_type"]

@@ -6,7 +6,7 @@ import pytest
 
 from desilt.errors import Gone, Unreadable
 from desilt.lake import repositories, tombstones
-from desilt.lake.tombstones import Tombstone
+from desilt.lake.tombstones import State, Tombstone
 from words import committed, contents, write
 
 AT = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -161,12 +161,25 @@ def test_tombstones_belong_to_one_repository(lake, repo):
     assert readable(repo, "main") == {"a": "1"}
 
 
-def test_the_first_tombstone_of_an_address_stays(repo):
+def test_an_address_passes_to_the_run_that_condemns_it_again(repo):
     address = repo.put("main", "a", b"1").address
     condemn(repo, address)
     with repo.database.write() as tx:
         tombstones.condemn(tx, repo.uid, [Tombstone(address, "run-8", "other", AT)])
-    assert repo.tombstones([address, "unknown"]) == {address: Tombstone(address, "run-7", "old-logs", AT)}
+    assert repo.tombstones([address, "unknown"]) == {address: Tombstone(address, "run-8", "other", AT)}
+
+
+def test_what_was_restored_is_on_record_and_no_tombstone(repo):
+    committed(repo, "main", a="1")
+    address = repo.stat("main", "a").address
+    condemn(repo, address)
+    with repo.database.write() as tx:
+        tombstones.turn(tx, repo.uid, [address], State.RESTORED, at=AT)
+    assert readable(repo, "main") == {"a": "1"}
+    assert repo.tombstones([address]) == {}
+    with repo.database.read() as tx:
+        assert tombstones.recorded(tx, repo.uid, [address])[address].state is State.RESTORED
+        assert tombstones.every(tx, repo.uid).to_pylist() == []
 
 
 def test_every_move_of_a_ref_counts(repo):

@@ -1,0 +1,13 @@
+"""All jobs there are, by name."""
+
+from desilt.errors import NotFound
+from desilt.jobs import uncommitted
+from desilt.jobs.job import Job
+
+JOBS = {one.name: one for one in (uncommitted.job,)}
+
+
+def find(name: str) -> Job:
+    if name not in JOBS:
+        raise NotFound("job", name, f"there are: {', '.join(JOBS)}")
+    return JOBS[name]

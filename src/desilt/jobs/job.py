@@ -1,0 +1,80 @@
+"""What a job brings to the run that all of them share: how it marks, and what it saves for its next run."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from desilt.domain.run import Run
+from desilt.jobs.judging import Answer
+from desilt.lake.database import Transaction
+from desilt.lake.ledger import BatchRow
+from desilt.lake.repository import Repository
+from desilt.runs.plan import Action, Plan
+from desilt.runs.report import Amount
+from desilt.sources.lake import LakeSource
+from desilt.sources.spread import Spread, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the person who starts a run wants of it."""
+
+    now: datetime | None = None  # None: what the clock says
+    branch: str | None = None  # None: the whole repository
+    full: bool = False  # look at everything, whatever the last run saved
+    action: Action = Action.DELETE
+    inventory: str | None = None  # a listing that somebody else made
+    max_inventory_age: timedelta = timedelta(hours=48)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a mark found, and from what."""
+
+    answer: Answer
+    policy: str
+    before: datetime
+    branches: Mapping[str, str]  # names by uid
+    inputs: Mapping[str, int]
+    seconds: Mapping[str, float]  # by stage
+    generation: int
+    held: int
+    stored: Amount  # all there is where it looked
+    base: str
+    saves: Mapping[str, Any] | None
+
+
+class Save(Protocol):
+    """What follows once every planned object has an outcome; the watermark is written in the returned function."""
+
+    def __call__(
+        self, plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]
+    ) -> Callable[[Transaction], None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One way for data to leave."""
+
+    name: str
+    mark: Callable[[Run, LakeSource, Spread, Ask], Marked]
+    policy: Callable[[Repository], str]  # what it is told to do there, as a plan remembers it
+    save: Save
+
+
+class Stages:
+    """How long each stage of a mark takes; whoever watches is told as each begins."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.seconds: dict[str, float] = {}
+        self._watch = watch
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        began = time.monotonic()
+        self._watch.begins(stage)
+        yield
+        self.seconds[stage] = round(time.monotonic() - began, 3)

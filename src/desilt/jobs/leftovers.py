@@ -1,0 +1,58 @@
+"""What a sweep was to remove and did not: failed deletes, and what came back to life. The next run looks again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.frames.buckets import hashed
+from desilt.frames.settled import settled
+from desilt.lake.ledger import BatchRow
+from desilt.lake.repository import Repository
+from desilt.objects import open_store
+from desilt.objects.store import Result
+from desilt.runs.folder import Folder
+from desilt.runs.plan import Plan, run_of
+from desilt.sources.held import HeldFile, put
+from desilt.sources.inventory import inventory_rows
+from desilt.sources.spread import Spread
+from desilt.sweep.outcome import HELD_AGAIN, read_outcome
+
+BATCHES_TO_A_FILE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """The results of some batches, some of whose objects are still there."""
+
+    store: str
+    keys: tuple[str, ...]
+    settled: Mapping[str, str]
+    target: str
+
+
+def gather(
+    repository: Repository, spread: Spread, plan: Plan, batches: Sequence[BatchRow], settled: Mapping[str, str]
+) -> list[HeldFile]:
+    """Files of what is left where no listing would find it again."""
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    keys = [folder.outcome + one.file for one in batches if one.failed or one.held_again]
+    groups = [keys[at : at + BATCHES_TO_A_FILE] for at in range(0, len(keys), BATCHES_TO_A_FILE)]
+    asked = [
+        Some(repository.store.uri, tuple(group), settled, f"{folder.pending}left-{number:05d}.parquet")
+        for number, group in enumerate(groups)
+    ]
+    return [file for file in spread(write_left, asked) if file.rows]
+
+
+def write_left(some: Some) -> HeldFile:
+    """On an executor: the settled ones among them, as INVENTORY."""
+    store = open_store(some.store)
+    rows = pa.concat_tables(read_outcome(store, key) for key in some.keys)
+    rows = rows.filter(pc.is_in(rows["result"], pa.array([Result.FAILED.value, HELD_AGAIN])))
+    rows = rows.combine_chunks()
+    columns = [rows[name].combine_chunks() for name in ("address", "size_bytes", "modified_at")]
+    table = inventory_rows(*columns)
+    over = pa.array(settled(table, some.settled))
+    return put(store, some.target, hashed(table.filter(over), columns[0].filter(over)))

@@ -1,0 +1,31 @@
+"""A repository that an executor can open for itself."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from desilt.lake.database import open_database
+from desilt.lake.lake import Lake
+from desilt.lake.repository import Repository
+from desilt.objects import open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a repository is, in words that can be sent to another process."""
+
+    database: str
+    store: str
+    name: str
+
+    def __call__(self) -> Repository:
+        return _opened(self)
+
+
+@lru_cache(maxsize=4)
+def _opened(place: Place) -> Repository:
+    """Opened once for each process: connections are used again from task to task."""
+    return Lake(open_database(place.database), open_store(place.store)).repository(place.name)
+
+
+def place_of(repository: Repository) -> Place:
+    return Place(repository.database.url, repository.store.uri, repository.name)

@@ -1,0 +1,135 @@
+"""Every run that began to sweep, batch by batch: what it asked for, and what came of it."""
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from desilt.domain.times import microseconds, moment
+from desilt.lake.database import Row, Transaction
+
+RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes"
+BATCH = "number, file, asked, removed, gone, failed, held_again, removed_bytes"
+
+
+class RunState(StrEnum):
+    SWEEPING = "sweeping"  # at work, or cut off
+    SWEPT = "swept"
+    PARTLY = "swept in part"  # some objects could not be removed
+    ABANDONED = "abandoned"  # cut off, and not taken up again in time
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as the ledger remembers it, whether its folder is still there or not."""
+
+    id: str
+    job: str
+    policy: str  # what it was told to do: plans of another policy are refused
+    action: str
+    started_at: datetime
+    ended_at: datetime | None
+    state: RunState
+    objects: int  # planned
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """So many objects that a run condemned together; ``asked`` of them it tried to remove."""
+
+    number: int
+    file: str  # their results, in the run's folder; "" until all are known
+    asked: int = 0
+    removed: int = 0
+    gone: int = 0
+    failed: int = 0
+    held_again: int = 0  # condemned they were not: something holds them by now
+    removed_bytes: int = 0
+
+
+def begin(tx: Transaction, repository: str, run: RunRow) -> None:
+    """Before anything is removed: the run is on record. Begun twice, it is begun once."""
+    ended = None if run.ended_at is None else microseconds(run.ended_at)
+    tx.execute(
+        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        *(repository, run.id, run.job, run.policy, run.action, microseconds(run.started_at), ended),
+        *(run.state, run.objects, run.bytes),
+    )
+
+
+def end(tx: Transaction, repository: str, run: str, state: RunState, *, at: datetime) -> None:
+    tx.execute(
+        "UPDATE runs SET state = ?, ended_at = ? WHERE repository = ? AND id = ?",
+        *(state, microseconds(at), repository, run),
+    )
+
+
+def find(tx: Transaction, repository: str, run: str) -> RunRow | None:
+    row = tx.one(f"SELECT {RUN} FROM runs WHERE repository = ? AND id = ?", repository, run)
+    return _run(row) if row else None
+
+
+def every(tx: Transaction, repository: str, *, job: str | None = None) -> list[RunRow]:
+    """All runs that swept, newest first."""
+    where, values = (" AND job = ?", (job,)) if job else ("", ())
+    return [
+        _run(row)
+        for row in tx.rows(f"SELECT {RUN} FROM runs WHERE repository = ?{where} ORDER BY id", repository, *values)
+    ]
+
+
+def batches(tx: Transaction, repository: str, run: str) -> list[BatchRow]:
+    rows = tx.rows(f"SELECT {BATCH} FROM batches WHERE repository = ? AND run = ? ORDER BY number", repository, run)
+    return [BatchRow(*row) for row in rows]
+
+
+def batch(tx: Transaction, repository: str, run: str, number: int) -> BatchRow | None:
+    row = tx.one(
+        f"SELECT {BATCH} FROM batches WHERE repository = ? AND run = ? AND number = ?", repository, run, number
+    )
+    return BatchRow(*row) if row else None
+
+
+def write_ahead(tx: Transaction, repository: str, run: str, ahead: BatchRow) -> None:
+    """With a batch's tombstones: what is about to be tried."""
+    tx.execute(
+        f"INSERT INTO batches (repository, run, {BATCH}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        *(repository, run, *astuple(ahead)),
+    )
+
+
+def write_result(tx: Transaction, repository: str, run: str, done: BatchRow) -> bool:
+    """What came of a batch; False if somebody wrote that already."""
+    return bool(
+        tx.execute(
+            "UPDATE batches SET file = ?, removed = ?, gone = ?, failed = ?, removed_bytes = ? "
+            "WHERE repository = ? AND run = ? AND number = ? AND file = ''",
+            *(done.file, done.removed, done.gone, done.failed, done.removed_bytes, repository, run, done.number),
+        )
+    )
+
+
+def total(rows: Iterator[BatchRow] | list[BatchRow]) -> BatchRow:
+    """Several batches as one."""
+    columns = list(
+        zip(*((r.asked, r.removed, r.gone, r.failed, r.held_again, r.removed_bytes) for r in rows), strict=True)
+    )
+    return BatchRow(-1, "", *(sum(column) for column in columns))
+
+
+def removed_since(tx: Transaction, repository: str, since: datetime) -> tuple[int, int]:
+    """Objects and bytes that runs removed whose start was at ``since`` or later."""
+    row = tx.one(
+        "SELECT COALESCE(SUM(b.removed), 0), COALESCE(SUM(b.removed_bytes), 0) FROM batches b "
+        "JOIN runs r ON r.repository = b.repository AND r.id = b.run WHERE b.repository = ? AND r.started_at >= ?",
+        *(repository, microseconds(since)),
+    )
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def _run(row: Row) -> RunRow:
+    run, job, policy, action, started_at, ended_at, state, objects, size = row
+    ended = None if ended_at is None else moment(ended_at)
+    return RunRow(run, job, policy, action, moment(started_at), ended, RunState(state), objects, size)

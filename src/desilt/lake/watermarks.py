@@ -1,0 +1,26 @@
+"""Where the next run of a job begins: what the last one that really swept left to it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from desilt.lake.database import Transaction
+
+
+def find(tx: Transaction, repository: str, job: str) -> tuple[str, Mapping[str, Any]] | None:
+    """The run that wrote it, and what it wrote."""
+    row = tx.one("SELECT run, value FROM watermarks WHERE repository = ? AND job = ?", repository, job)
+    return (str(row[0]), json.loads(row[1])) if row else None
+
+
+def write(tx: Transaction, repository: str, job: str, run: str, value: Mapping[str, Any]) -> None:
+    tx.execute(
+        "INSERT INTO watermarks (repository, job, run, value) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (repository, job) DO UPDATE SET run = excluded.run, value = excluded.value",
+        *(repository, job, run, json.dumps(value)),
+    )
+
+
+def forget(tx: Transaction, repository: str, job: str) -> None:
+    """The next run looks at everything again."""
+    tx.execute("DELETE FROM watermarks WHERE repository = ? AND job = ?", repository, job)

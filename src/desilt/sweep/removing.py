@@ -1,0 +1,77 @@
+"""Condemned objects, deleted or moved to the trash.
+
+What the store fails at is tried again, after growing pauses; but never by a run
+that has lost its lock meanwhile.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from desilt.errors import DesiltError, NotFound
+from desilt.objects.store import ObjectStore, Outcome, Result
+
+PAUSES = (0.2, 1.0, 5.0, 15.0)  # seconds between tries
+SURE_SECONDS = 20.0  # how long a look at the lock is good for: a third of what an owner may be silent
+
+
+class Sure:
+    """Whether this process may still remove what it condemned: looked up again before it is too old to rely on."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+        self.since = now()
+
+    def check(self) -> None:
+        if now() - self.since > SURE_SECONDS:
+            began = now()
+            self._look()
+            self.since = began
+
+
+def now() -> float:
+    """Seconds that pass even while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+def remove(
+    store: ObjectStore, keys: Sequence[str], *, trash: Sequence[str] | None, sure: Sure, sleep: Callable[[float], None]
+) -> list[Outcome]:
+    """What came of each of ``keys``, in order; with ``trash``, each is moved to its place there."""
+    places = dict(zip(keys, trash, strict=True)) if trash is not None else None
+    found: dict[str, Outcome] = {}
+    rest = list(dict.fromkeys(keys))
+    for pause in (*PAUSES, None):
+        sure.check()
+        outcomes = store.delete_many(rest) if places is None else _moved(store, rest, places)
+        found |= {one.key: one for one in outcomes}
+        rest = [one.key for one in outcomes if one.result is Result.FAILED]
+        if not rest or pause is None:
+            break
+        sleep(pause)
+    found |= {key: _looked_at(store, found[key]) for key in rest}
+    return [found[key] for key in keys]
+
+
+def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str]) -> list[Outcome]:
+    """Moved now, or by a try before this one that was cut off."""
+    outcomes = store.move_many([(key, places[key]) for key in keys])
+    return [
+        Outcome(one.key, Result.REMOVED) if one.result is Result.GONE and _is_there(store, places[one.key]) else one
+        for one in outcomes
+    ]
+
+
+def _looked_at(store: ObjectStore, failed: Outcome) -> Outcome:
+    """After the last failure: gone after all, or still there."""
+    return failed if _is_there(store, failed.key) else Outcome(failed.key, Result.GONE)
+
+
+def _is_there(store: ObjectStore, key: str) -> bool:
+    """Whether there is an object; where the store does not say, there may be."""
+    try:
+        store.head(key)
+    except NotFound:
+        return False
+    except DesiltError:
+        return True
+    return True

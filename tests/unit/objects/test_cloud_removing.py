@@ -1,0 +1,224 @@
+"""What a bucket answers to removals, from a server that answers what the test says."""
+
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from xml.sax.saxutils import unescape
+
+import pytest
+
+from desilt.objects import Outcome, Result, buckets, open_store
+from desilt.objects.cloud_removing import AT_ONCE
+
+REMOVED, GONE, FAILED = Result
+
+
+class Bucket:
+    """Objects by key; ``refuse`` maps what a key ends with to the status and code of its refusal."""
+
+    def __init__(self):
+        self.objects, self.refuse, self.bulk = {}, {}, True
+        self.asked = []
+
+    def answer(self, method, path, body, copied):
+        self.asked.append((method, path))
+        if method == "POST":
+            return self.delete(re.findall("<Key>(.*?)</Key>", body))
+        key = path.removeprefix("/bucket/")
+        if refusal := self.refusal(key):
+            status, code = refusal
+            return status, f"<Error><Code>{code}</Code></Error>"
+        if method == "DELETE":
+            self.objects.pop(key, None)
+            return 204, ""
+        if method == "PUT":
+            self.objects[key] = self.cut(self.objects[copied.removeprefix("/").removeprefix("bucket/")])
+            return 200, "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"
+        return (200, self.objects[key]) if key in self.objects else (404, "<Error><Code>NoSuchKey</Code></Error>")
+
+    def delete(self, keys):
+        if not self.bulk:
+            return 404, "<html>no such page</html>"
+        rows = []
+        for key in map(unescape, keys):
+            if refusal := self.refusal(key):
+                rows.append(f"<Error><Key>{key}</Key><Code>{refusal[1]}</Code><Message>no,\nno</Message></Error>")
+            else:
+                self.objects.pop(key, None)
+                rows.append(f"<Deleted><Key>{key}</Key></Deleted>")
+        return 200, f"<DeleteResult>{''.join(rows)}</DeleteResult>"
+
+    def refusal(self, key):
+        return next((answer for end, answer in self.refuse.items() if key.endswith(end)), None)
+
+    def cut(self, body):
+        return body
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    served = Bucket()
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            status, text = served.answer(self.command, self.path, body, self.headers.get("x-amz-copy-source"))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.send_header("Last-Modified", "Tue, 20 Jan 1998 12:00:00 GMT")
+            self.send_header("ETag", '"x"')
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - as the server asks
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+            monkeypatch.setenv(name, "x")
+        monkeypatch.setattr(buckets, "RETRY", {"max_retries": 0})
+        yield served
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def store(bucket):
+    bucket.objects = {f"r/{name}": name for name in ("a", "b", "c", "d")}
+    return open_store("s3://bucket/r")
+
+
+def results(outcomes):
+    return {each.key: each.result for each in outcomes}
+
+
+def test_one_request_removes_all(bucket, store):
+    assert results(store.delete_many(["a", "b", "d"])) == {"a": REMOVED, "b": REMOVED, "d": REMOVED}
+    assert bucket.asked == [("POST", "/bucket?delete")]
+    assert list(bucket.objects) == ["r/c"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "result", "detail"),
+    [
+        (403, "AccessDenied", FAILED, "removing 'b' in s3://bucket/r was not allowed; check the keys"),
+        (500, "InternalError", FAILED, "500 Internal Server Error"),
+        (503, "SlowDown", FAILED, "503 Service Unavailable"),
+        (409, "OperationAborted", FAILED, "removing 'b' in s3://bucket/r failed"),
+        (404, "NoSuchKey", GONE, ""),
+        (404, "NoSuchBucket", FAILED, "there is no bucket for s3://bucket/r; create it"),
+    ],
+)
+def test_one_refused_key_among_many_fails_alone(bucket, store, status, code, result, detail):
+    bucket.refuse["/b"] = status, code
+    outcomes = store.delete_many(["a", "b", "c", "b"])
+    assert [each.key for each in outcomes] == ["a", "b", "c", "b"]
+    assert [each.result for each in outcomes] == [REMOVED, result, REMOVED, result]
+    assert detail in outcomes[1].detail
+    assert "\n" not in outcomes[1].detail
+    assert sorted(bucket.objects) == ["r/b", "r/d"]
+
+
+def test_a_server_without_the_bulk_call_is_asked_for_each_key(bucket, store):
+    bucket.bulk = False  # its 404 says nothing about the objects
+    assert results(store.delete_many(["a", "none", "b"])) == {"a": REMOVED, "none": REMOVED, "b": REMOVED}
+    assert sorted(bucket.objects) == ["r/c", "r/d"]
+    assert sorted(bucket.asked[1:]) == [
+        ("DELETE", "/bucket/r/a"),
+        ("DELETE", "/bucket/r/b"),
+        ("DELETE", "/bucket/r/none"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("there", "result", "detail"),
+    [
+        ((404, "NoSuchKey"), GONE, ""),
+        ((404, "NoSuchBucket"), FAILED, "there is no bucket"),
+        (None, FAILED, "was said to be gone, but is there"),
+    ],
+)
+def test_a_404_without_a_reason_is_looked_into(bucket, store, there, result, detail):
+    def asked(method, path, body, copied, real=bucket.answer):
+        return (404, "") if method in ("POST", "DELETE") else real(method, path, body, copied)
+
+    bucket.answer = asked
+    bucket.refuse = {"/b": there} if there else {}
+    (outcome,) = store.delete_many(["b"])
+    assert outcome.result is result
+    assert detail in outcome.detail
+
+
+def test_a_refusal_does_not_keep_the_rest_from_being_asked(bucket, store):
+    bucket.refuse["-no"] = 403, "AccessDenied"
+    refused = [f"{number}-no" for number in range(3 * AT_ONCE)]
+    assert results(store.delete_many([*refused, "a"])) == {**dict.fromkeys(refused, FAILED), "a": REMOVED}
+
+
+def test_a_server_out_of_order_is_not_asked_a_thousand_times(bucket, store):
+    bucket.refuse[""] = 500, "InternalError"
+    keys = [f"{number}" for number in range(1000)]
+    for outcomes in (store.delete_many(keys), store.move_many([(key, f"to/{key}") for key in keys])):
+        assert [(each.key, each.result) for each in outcomes] == [(key, FAILED) for key in keys]
+        assert all("500 Internal Server Error" in each.detail for each in outcomes)
+        assert outcomes[-1].detail.startswith("not tried, since the store did not answer before: ")
+    assert len(bucket.asked) <= 3 * AT_ONCE
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_server_that_is_not_there_fails_for_each_key(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    dead = open_store("s3://bucket/r")
+    outcomes = [*dead.delete_many(["a", "b"]), *dead.move_many([("a", "c")])]
+    assert [(each.key, each.result) for each in outcomes] == [("a", FAILED), ("b", FAILED), ("a", FAILED)]
+    assert all(each.detail.endswith("check the network and the endpoint") for each in outcomes)
+
+
+def test_a_move_whose_source_stays_has_failed(bucket, store):
+    def asked(method, path, body, copied, real=bucket.answer):
+        if method == "POST" or (method == "DELETE" and path.endswith("/b")):
+            return 403, "<Error><Code>AccessDenied</Code></Error>"
+        return real(method, path, body, copied)
+
+    bucket.answer = asked
+    assert results(store.move_many([("a", "to/a"), ("b", "to/b")])) == {"a": REMOVED, "b": FAILED}
+    assert sorted(bucket.objects) == ["r/b", "r/c", "r/d", "r/to/a", "r/to/b"]
+
+
+def test_a_source_removed_by_another_after_its_copy_has_moved(bucket, store):
+    def asked(method, path, body, copied, real=bucket.answer):
+        if method in ("POST", "DELETE"):
+            bucket.objects.pop("r/a", None)
+            return 404, "<Error><Code>NoSuchKey</Code></Error>"
+        return real(method, path, body, copied)
+
+    bucket.answer = asked
+    assert store.move_many([("a", "to/a")]) == [Outcome("a", REMOVED)]
+    assert bucket.objects["r/to/a"] == "a"
+
+
+def test_a_copy_that_fails_or_is_cut_off_keeps_the_source(bucket, store):
+    bucket.objects["r/long"] = "a longer body"
+    bucket.cut = lambda body: body[:5]
+    bucket.refuse["to/b"] = 403, "AccessDenied"
+    outcomes = store.move_many([("long", "to/long"), ("b", "to/b"), ("c", "to/c")])
+    assert results(outcomes) == {"long": FAILED, "b": FAILED, "c": REMOVED}
+    assert "is cut off; move it again" in outcomes[0].detail
+    assert bucket.objects["r/long"] == "a longer body"
+    assert bucket.objects["r/b"] == "b"
+    assert "r/c" not in bucket.objects
+
+
+@pytest.mark.parametrize(("uri", "keys"), [("s3://bucket", 1000), ("az://container", 256)])
+def test_one_request_takes_as_many_keys_as_the_provider_allows(monkeypatch, uri, keys):
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
+    store = open_store(uri)
+    assert store.delete_batch == keys
+    assert not store.moves_cheaply

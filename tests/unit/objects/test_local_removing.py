@@ -1,0 +1,247 @@
+"""What is special to removing files: folders, links, refusals of the disk, writers at the same time."""
+
+import errno
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from desilt.errors import NotFound
+from desilt.objects import Outcome, Result
+from desilt.objects.local import LocalStore
+
+REMOVED, GONE, FAILED = Result
+
+
+def everything(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return LocalStore(tmp_path / "root")
+
+
+def fill(store, *keys):
+    for key in keys:
+        store.put(key, [key.encode()])
+    return Path(store.root)
+
+
+def test_empty_folders_go_but_never_the_root(store):
+    root = fill(store, "a/b/c/1", "a/b/2", "d/e/3", "f/4")
+    store.delete_many(["a/b/c/1"])
+    assert everything(root) == ["a", "a/b", "a/b/2", "d", "d/e", "d/e/3", "f", "f/4"]
+    store.move_many([("d/e/3", "a/3")])
+    assert everything(root) == ["a", "a/3", "a/b", "a/b/2", "f", "f/4"]
+    store.delete_many(["a/b/2", "a/3", "f/4"])
+    assert root.is_dir()
+    assert everything(root) == []
+
+
+def test_a_folder_left_empty_by_a_crash_goes_when_its_key_is_removed_again(store):
+    root = fill(store, "a/b/1", "c")
+    (root / "a/b/1").unlink()
+    assert store.delete_many(["a/b/1"]) == [Outcome("a/b/1", GONE)]
+    assert everything(root) == ["c"]
+
+
+def test_a_folder_that_cannot_be_tidied_is_left_in_peace(store, monkeypatch):
+    fill(store, "a/b/1")
+
+    def fails(_path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "rmdir", fails)
+    assert store.delete_many(["a/b/1"]) == [Outcome("a/b/1", REMOVED)]
+
+
+def test_a_folder_is_not_an_object_and_stays(store):
+    root = fill(store, "a/b/1")
+    (root / "empty").mkdir()
+    assert [each.result for each in store.delete_many(["a", "a/b", "empty"])] == [GONE] * 3
+    assert [each.result for each in store.move_many([("a/b", "c"), ("empty", "d")])] == [GONE] * 2
+    assert everything(root) == ["a", "a/b", "a/b/1", "empty"]
+
+
+def test_a_link_is_neither_followed_nor_removed(store, tmp_path):
+    outside, root = tmp_path / "outside", fill(store, "a/1", "a/2")
+    (outside / "empty").mkdir(parents=True)
+    (outside / "secret").write_bytes(b"secret")
+    (root / "folder").symlink_to(outside)
+    (root / "a/file").symlink_to(outside / "secret")
+    (root / "a/dangling").symlink_to(outside / "nothing")
+    before = everything(outside), everything(root)
+    behind, links = ["folder/secret", "folder/none", "folder/empty/none"], ["folder", "a/file", "a/dangling"]
+    for take in (store.delete_many, lambda keys: store.move_many([(key, "new/" + key) for key in keys])):
+        outcomes = take(behind + links)
+        assert [each.result for each in outcomes] == [FAILED] * 6
+        assert all("is behind a link; only real" in each.detail for each in outcomes[:3])
+        assert all("is a link or a device and no object" in each.detail for each in outcomes[3:])
+    (outcome,) = store.move_many([("a/1", "folder/1")])
+    assert outcome.result is FAILED
+    assert "is behind a link" in outcome.detail
+    assert (everything(outside), everything(root)) == before
+    assert (outside / "secret").read_bytes() == b"secret"
+
+
+def test_a_move_over_a_link_replaces_the_link_and_not_what_it_leads_to(store, tmp_path):
+    root = fill(store, "a")
+    (tmp_path / "secret").write_bytes(b"secret")
+    (root / "b").symlink_to(tmp_path / "secret")
+    assert store.move_many([("a", "b")]) == [Outcome("a", REMOVED)]
+    assert (tmp_path / "secret").read_bytes() == b"secret"
+    assert store.get("b") == b"a"
+
+
+def test_a_key_cannot_move_to_where_a_folder_is_or_below_an_object(store):
+    root = fill(store, "a", "b/1", "c", "d")
+    (root / "empty").mkdir()
+    outcomes = store.move_many([("a", "b"), ("a", "empty"), ("a", "c/1"), ("a", "a/1"), ("d", "e")])
+    assert [each.result for each in outcomes] == [FAILED] * 4 + [REMOVED]
+    assert all("both an object and a folder" in each.detail for each in outcomes[:4])
+    assert everything(root) == ["a", "b", "b/1", "c", "e", "empty"]
+
+
+def test_a_name_too_long_for_the_disk_fails_alone(store):
+    fill(store, "a", "b")
+    outcomes = store.move_many([("a", "x" * 300), ("b", "c")])
+    assert [each.result for each in outcomes] == [FAILED, REMOVED]
+    assert "too long" in outcomes[0].detail
+    assert store.get("a") == b"a"
+
+
+def test_two_names_of_one_file_are_one_after_a_move(store):
+    root = fill(store, "a")
+    (root / "b").hardlink_to(root / "a")
+    assert store.move_many([("a", "b")]) == [Outcome("a", REMOVED)]
+    assert everything(root) == ["b"]
+    (root / "c").hardlink_to(root / "b")
+    assert store.move_many([("b", "d")]) == [Outcome("b", REMOVED)]
+    assert everything(root) == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("number", "fact"),
+    [
+        (errno.EACCES, "failed: Permission denied; check the owner"),
+        (errno.EROFS, "failed: Read-only file system; check the owner"),
+        (errno.EIO, "failed: Input/output error; check the disk"),
+    ],
+)
+def test_what_the_disk_refuses_is_the_outcome_of_its_key_alone(store, monkeypatch, number, fact):
+    root = fill(store, "a/1", "a/2", "a/3", "b/1", "b/2", "b/3")
+    unlink, rename = os.unlink, os.rename
+
+    def fails(real):
+        def call(path, *rest):
+            if str(path).endswith("/2"):
+                raise OSError(number, os.strerror(number))
+            return real(path, *rest)
+
+        return call
+
+    monkeypatch.setattr(os, "unlink", fails(unlink))
+    monkeypatch.setattr(os, "rename", fails(rename))
+    deleted = store.delete_many(["a/1", "a/2", "a/3"])
+    moved = store.move_many([(f"b/{number}", f"c/{number}") for number in (1, 2, 3)])
+    for outcomes in (deleted, moved):
+        assert [each.result for each in outcomes] == [REMOVED, FAILED, REMOVED]
+        assert fact in outcomes[1].detail
+        assert "\n" not in outcomes[1].detail
+    assert everything(root) == ["a", "a/2", "b", "b/2", "c", "c/1", "c/3"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root is denied nothing")
+def test_a_directory_that_may_not_be_changed_keeps_its_objects(store):
+    root = fill(store, "a/1", "b/1", "closed/c/1")
+    (root / "a").chmod(0o500)
+    (root / "closed").chmod(0)
+    try:
+        deleted = store.delete_many(["a/1", "closed/c/1", "closed/none"])
+        moved = store.move_many([("a/1", "c/1"), ("b/1", "a/2")])
+    finally:
+        (root / "a").chmod(0o700)
+        (root / "closed").chmod(0o700)
+    assert [each.result for each in deleted + moved] == [FAILED] * 5
+    assert all("Permission denied; check the owner" in each.detail for each in deleted + moved)
+    assert {"a/1", "b/1", "closed/c/1"} <= set(everything(root))
+
+
+def test_nothing_is_synced_for_what_goes(store, monkeypatch):
+    fill(store, "a/1", "a/2", "b/1")
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    store.delete_many(["a/1"])
+    store.move_many([("a/2", "c/d/2")])
+    assert synced == []
+
+
+def test_a_folder_tidied_away_is_made_durable_again(store, monkeypatch):
+    fill(store, "a/b/1", "keep")
+    store.delete_many(["a/b/1"])
+    store.move_many([("keep", "a/b/moved")])  # makes the folder, and syncs nothing
+    synced = []
+    real = os.fsync
+
+    def watched(descriptor):
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    store.put("a/b/2", [b"x"])
+    assert synced[:2] == ["root", "a"]
+
+
+@pytest.mark.parametrize("fsync", [True, False])
+def test_a_put_into_a_folder_being_tidied_never_fails(tmp_path, fsync):
+    store, other = LocalStore(tmp_path, fsync=fsync), LocalStore(tmp_path, fsync=fsync)
+    rounds, done = 400, threading.Event()
+    kept = []
+
+    def puts(writer):
+        for number in range(rounds):
+            store.put(f"a/b/c/{writer}", [b"x"])  # removed at any moment
+            if number % 20 == 0:
+                store.put(f"a/b/new/{writer}/{number}", [b"x"])
+                target = f"a/b/c/d/{writer}-{number}"  # where nobody removes it, among folders that go
+                assert store.move_many([(f"a/b/new/{writer}/{number}", target)])[0].result is REMOVED
+                kept.append(target)
+
+    def deletes(by):
+        failed = []
+        while not done.is_set():
+            outcomes = by.delete_many(["a/b/c/0", "a/b/c/1", "a/b/none/1", "a/none", "a/b/c/d/1"])
+            failed += [each for each in outcomes if each.result is FAILED]
+        return failed
+
+    with ThreadPoolExecutor(4) as threads:
+        deleters = [threads.submit(deletes, by) for by in (store, other)]
+        try:
+            for each in [threads.submit(puts, writer) for writer in (0, 1)]:
+                each.result()
+        finally:
+            done.set()
+        assert [each.result() for each in deleters] == [[], []]
+    assert len(kept) == 40
+    assert all(store.get(key) == b"x" for key in kept)
+    store.delete_many([*kept, "a/b/c/0", "a/b/c/1"])
+    assert everything(tmp_path) == []
+
+
+def test_moves_and_removals_of_one_key_at_once_leave_one_answer_true(store):
+    for number in range(200):
+        fill(store, "a/key")
+        with ThreadPoolExecutor(2) as threads:
+            moved = threads.submit(store.move_many, [("a/key", "b/key")])
+            deleted = threads.submit(store.delete_many, ["a/key"])
+        results = {moved.result()[0].result, deleted.result()[0].result}
+        assert results == {REMOVED, GONE}, number
+        if moved.result()[0].result is REMOVED:
+            assert store.get("b/key") == b"a/key"
+            store.delete_many(["b/key"])
+        else:
+            with pytest.raises(NotFound):
+                store.get("b/key")
