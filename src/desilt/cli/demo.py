@@ -1,7 +1,8 @@
-"""`desilt demo`: a small lake, built, shown, and cleaned up again."""
+"""`desilt demo`: a small lake, built, shown, its garbage collected."""
 
 import json
 import tempfile
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
@@ -10,23 +11,38 @@ import click
 from desilt.cli.graph import draw
 from desilt.cli.history import refs_of
 from desilt.cli.output import plain, show_table
+from desilt.cli.reports import outcome
+from desilt.cli.reports import told as described
+from desilt.cli.sweeping import Told, on_spark
 from desilt.demo import story
 from desilt.domain.address import uid_time
 from desilt.domain.units import size
 from desilt.errors import AlreadyExists
+from desilt.jobs import uncommitted
+from desilt.jobs.running import run
+from desilt.lake.fsck import check
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import Repository
+from desilt.sweep.guard import Limits
 from desilt.testing import oracle
 from desilt.testing.scenario import replay
 
 NAME = "demo"
+WORDS = {
+    "committed": "held by a commit",
+    "staged": "staged on a branch",
+    "ticket": "of an upload that is under way",
+    "young": "younger than an upload may take",
+}
 
 
 @click.command()
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the lake in DIR, to look around in.")
+@click.option("--collect/--no-collect", default=True, help="Whether to remove the garbage, or only to show it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def demo(keep: Path | None, as_json: bool) -> None:
-    """Replay six weeks of a small lake: branches, merges, copies, a deleted branch; and show what is garbage in it.
+def demo(keep: Path | None, collect: bool, as_json: bool) -> None:
+    """Replay six weeks of a small lake: branches, merges, copies, a deleted branch; show what is garbage in it, and
+    collect that.
 
     Everything happens in a temporary directory that is removed at the end, unless you --keep it.
     """
@@ -37,41 +53,73 @@ def demo(keep: Path | None, as_json: bool) -> None:
         lake = Lake.create(locate(f"{directory}#{NAME}"))
         heading("Six weeks of a lake", quiet=as_json)
         repository = replay(lake, NAME, story(), say=None if as_json else tell)
-        show(repository, as_json=as_json)
+        figures = look(repository, as_json=as_json)
+        figures |= collected(repository, as_json=as_json) if collect else {}
+        if as_json:
+            click.echo(json.dumps(figures, default=plain))
         lake.close()
     if keep and not as_json:
         heading("Look around", quiet=False)
-        for command in ("log {} --all --graph", "ls {} main -r", "diff {} dev", "diff {} v1 main"):
-            click.echo(f"  desilt lake {command.format(f'{directory}#{NAME}')}")
+        for command in ("lake log {} --all --graph", "lake ls {} main -r", "lake diff {} v1 main", "runs {}"):
+            click.echo(f"  desilt {command.format(f'{directory}#{NAME}')}")
 
 
 def tell(moment: datetime, text: str) -> None:
     click.echo(f"  {click.style(f'{moment:%Y-%m-%d}', dim=True)}  {text}")
 
 
-def show(repository: Repository, *, as_json: bool) -> None:
+def look(repository: Repository, *, as_json: bool) -> dict[str, object]:
     """Sizes, the graph, and the garbage."""
     stored, garbage = oracle.stored(repository), oracle.garbage(repository)
     branches = [branch_row(repository, branch.name, as_json=as_json) for branch in repository.branches()]
     left = garbage_rows(repository, garbage, as_json=as_json)
-    if as_json:
-        total = {"objects": len(stored), "bytes": sum(stored.values())}
-        unused = {"objects": len(garbage), "bytes": sum(garbage.values())}
-        figures = {"stored": total, "garbage": unused, "branches": branches, "garbage_by_branch": left}
-        click.echo(json.dumps(figures, default=plain))
-        return
-    heading("What each branch shows")
-    show_table(branches, ["branch", "entries", "bytes", "staged"])
-    heading("How it came about")
-    names: dict[str, list[str]] = {}
-    for name, target in refs_of(repository):
-        names.setdefault(target, []).append(name)
-    for line in draw(list(repository.log(*names)), names):
-        click.echo(f"  {line}")
-    heading("What is garbage today")
-    click.echo(f"  {len(stored)} objects are stored, {size(sum(stored.values()))}.")
-    click.echo(f"  {len(garbage)} of them, {size(sum(garbage.values()))}, are in no commit and no staging area:")
-    show_table(left, ["uploaded to", "objects", "bytes", "oldest"])
+    if not as_json:
+        heading("What each branch shows")
+        show_table(branches, ["branch", "entries", "bytes", "staged"])
+        heading("How it came about")
+        names: dict[str, list[str]] = {}
+        for name, target in refs_of(repository):
+            names.setdefault(target, []).append(name)
+        for line in draw(list(repository.log(*names)), names):
+            click.echo(f"  {line}")
+        heading("What is garbage today")
+        click.echo(f"  {len(stored)} objects are stored, {size(sum(stored.values()))}.")
+        click.echo(f"  {len(garbage)} of them, {size(sum(garbage.values()))}, are in no commit and no staging area:")
+        show_table(left, ["uploaded to", "objects", "bytes", "oldest"])
+    return {
+        "stored": counted(stored),
+        "garbage": counted(garbage),
+        "branches": branches,
+        "garbage_by_branch": left,
+    }
+
+
+def collected(repository: Repository, *, as_json: bool) -> dict[str, object]:
+    """What a run removes, and what it leaves."""
+    heading("Collecting it, on Spark", quiet=as_json)
+    told = Told()
+    before = oracle.stored(repository)
+    limits = Limits(max_share=1.0, confirm=True)  # more than the usual 30 % of so small a lake
+    (report,) = run(uncommitted.job, repository, on_spark(None, told), limits=limits)
+    told.finish()
+    after = oracle.stored(repository)
+    sound = check(repository).sound
+    if not as_json and report.swept:
+        click.echo(f"  {outcome(report.swept)}.")
+        for reason, amount in report.keep.items():
+            click.echo(f"  {described(amount)} kept: {WORDS.get(reason, reason)}.")
+        rows = [
+            {"": name, "objects": len(stored), "bytes": size(sum(stored.values()))}
+            for name, stored in (("before", before), ("after", after))
+        ]
+        show_table(rows, ["", "objects", "bytes"])
+        if sound:
+            click.echo("  Every file of every branch, tag and commit is still there.")
+    return {"collected": asdict(report.swept) if report.swept else None, "after": counted(after), "sound": sound}
+
+
+def counted(stored: dict[str, int]) -> dict[str, int]:
+    return {"objects": len(stored), "bytes": sum(stored.values())}
 
 
 def branch_row(repository: Repository, name: str, *, as_json: bool) -> dict[str, object]:

@@ -7,9 +7,12 @@ import click
 
 from desilt.cli.common import run
 from desilt.cli.demo import demo
+from desilt.cli.explain import explain
 from desilt.cli.fsck import fsck
 from desilt.cli.gc import gc
 from desilt.cli.lake import lake
+from desilt.cli.runs import runs
+from desilt.cli.sweep import purge, restore, sweep
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -22,14 +25,21 @@ def desilt() -> None:
       desilt demo                      a small lake, built and shown in a minute
       desilt lake init ./lake#mine     a lake of your own, in a directory
       desilt lake --help               branches, commits and objects in it
+      desilt gc plan ./lake#mine       what is garbage in it, and why
       desilt fsck ./lake#mine          whether all of it is sound
 
-    Exit codes: 0 done, 1 failed, 2 the request itself was wrong. Errors are one line that says what to do.
+    Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
+    run is at work. Errors are one line that says what to do.
     """
 
 
 desilt.add_command(demo)
 desilt.add_command(gc)
+desilt.add_command(sweep)
+desilt.add_command(runs)
+desilt.add_command(restore)
+desilt.add_command(purge)
+desilt.add_command(explain)
 desilt.add_command(fsck)
 desilt.add_command(lake)
 

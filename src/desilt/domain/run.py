@@ -9,6 +9,7 @@ from desilt.domain.times import EPOCH, microseconds
 from desilt.errors import BadRequest
 
 FOLDER = "_desilt/runs/"
+SAME_MOMENT_MS = 1_000  # a clock that stands still, or two runs in one millisecond
 ID = re.compile(r"(\d{14})-[0-9a-f]{8}")
 
 
@@ -26,9 +27,12 @@ class Run:
         return f"{FOLDER}{self.job}/{self.id}/"
 
 
-def new_run(job: str, *, now: datetime, started_at: datetime, entropy: bytes) -> Run:
-    """A run whose id sorts before those of all earlier ones."""
-    return Run(f"{YEAR_4000_MS - microseconds(started_at) // 1000:014d}-{entropy[:4].hex()}", job, now)
+def new_run(job: str, *, now: datetime, started_at: datetime, entropy: bytes, last: str | None = None) -> Run:
+    """A run whose id sorts before those of all earlier ones, the ``last`` of which may be of the same moment."""
+    number = YEAR_4000_MS - microseconds(started_at) // 1000
+    if last is not None and started_at - started(last) <= timedelta(milliseconds=SAME_MOMENT_MS):
+        number = min(number, int(last.partition("-")[0]) - 1)
+    return Run(f"{number:014d}-{entropy[:4].hex()}", job, now)
 
 
 def started(run_id: str) -> datetime:

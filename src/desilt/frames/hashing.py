@@ -19,7 +19,7 @@ SECOND = np.uint64(0x94D049BB133111EB)
 
 def address_hash(addresses: pa.Array) -> Hashes:
     """The hash of each text: its length and its bytes in words of eight, each mixed in turn."""
-    data, offsets = _layout(addresses)
+    data, offsets = layout(addresses)
     lengths = np.diff(offsets)
     hashes = np.empty(len(lengths), np.uint64)
     for first in range(0, len(lengths), AT_ONCE):
@@ -64,7 +64,8 @@ def _mix(hashes: Hashes, words: Hashes) -> Hashes:
     return hashes
 
 
-def _layout(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def layout(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The bytes of all texts, and where in them each begins and the last ends."""
     if texts.null_count:
         raise ValueError("an address is never null")
     texts = texts.cast(pa.large_binary())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,17 +16,24 @@ import pyarrow.parquet as pq
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import BUCKETS, HASH
+from desilt.frames.folders import Flags, totals
 from desilt.frames.hashing import address_hash
 from desilt.frames.mark import ORDER, reasons
-from desilt.frames.schemas import PLAN
-from desilt.frames.settled import Flags, below, branches_of, settled
+from desilt.frames.schemas import INVENTORY, PLAN
+from desilt.frames.settled import below, settled
 from desilt.objects import open_store
 from desilt.objects.store import ObjectStore
 from desilt.runs.plan import PlanFile
 from desilt.sources.held import HeldFile, hashes, opened, put, rows_of
 
 GOES = ORDER.index(Reason.UNREFERENCED)
-FOR_GOOD = [ORDER.index(Reason.COMMITTED), ORDER.index(Reason.FOREIGN)]  # verdicts that no later run changes
+FOR_GOOD = np.isin(ORDER, [Reason.COMMITTED, Reason.FOREIGN])  # by verdict: whether no later run changes it
+SAID = {
+    "verdict": Verdict.REMOVE.value,
+    "reason": Reason.UNREFERENCED.value,
+    "detail": "no commit, staging area or ticket holds it",
+}
+INVENTORY_ROWS = INVENTORY.insert(0, pa.field(HASH, pa.uint64()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,46 +122,53 @@ def _judge(question: Question) -> Answer:
     store = open_store(question.store)
     listed = [(file, opened(store, file)) for file in question.inventory]
     held = {reason: [(file, opened(store, file)) for file in files] for reason, files in question.held.items()}
-    answer, plan, pending = Answer(), [PLAN.empty_table()], []
+    answer, plan, pending, passed = Answer(), [INVENTORY_ROWS.empty_table()], [], 0
     for number in question.buckets:
         known = {reason: hashes(files, number) for reason, files in held.items()}
-        for file, open_file in listed:
-            rows = rows_of(file, open_file, number, open_file.schema_arrow.names)
+        rows = stored(listed, number)
+        if question.scope:
             mine = below(rows, question.scope)
-            if not mine.all():
-                pending.append(rows.filter(pa.array(~mine)))
-                answer += Answer(passed=pending[-1].num_rows)
-                rows = rows.filter(pa.array(mine))
-            found = reasons(rows, known, before=question.before)
-            over = settled(rows, question.settled)
-            for_good = np.isin(found, FOR_GOOD)
-            answer += counted(rows, found) + done(rows, over & for_good)
-            plan.append(going(rows, found))
-            pending.append(rows.filter(pa.array(over & ~for_good & (found != GOES))))
-    files = [write_plan(store, question.target, pa.concat_tables(plan))]
+            pending.append(rows.filter(pa.array(~mine)))
+            passed += pending[-1].num_rows
+            rows = rows.filter(pa.array(mine))
+        found = reasons(rows, known, before=question.before)
+        over = settled(rows, question.settled)
+        count_kept(answer, rows, found, over)
+        plan.append(rows.filter(pa.array(found == GOES)))
+        pending.append(rows.filter(pa.array(over & ~FOR_GOOD[found] & (found != GOES))))
+    gone = pa.concat_tables(plan).unify_dictionaries()
+    count_gone(answer, gone)
+    files = [write_plan(store, question.target, going(gone))]
     left = pa.concat_tables(pending).unify_dictionaries().combine_chunks()
-    again = [put(store, question.pending, left.sort_by(HASH))] if left.num_rows else []
-    return answer + Answer(files=tuple(files), pending=tuple(again))
+    order = np.argsort(left[HASH].to_numpy(), kind="stable")
+    again = [put(store, question.pending, left.take(pa.array(order)))] if left.num_rows else []
+    return answer + Answer(passed=passed, files=tuple(files), pending=tuple(again))
+
+
+def stored(listed: Sequence[tuple[HeldFile, pq.ParquetFile]], number: int) -> pa.Table:
+    """All listed objects of a bucket: what is done once for all of them costs no more with many files than with one."""
+    columns = INVENTORY_ROWS.names
+    return pa.concat_tables(
+        [INVENTORY_ROWS.empty_table(), *(rows_of(file, opened, number, columns) for file, opened in listed)]
+    ).unify_dictionaries()
 
 
 def write_plan(store: ObjectStore, key: str, rows: pa.Table) -> PlanFile:
     """Rows of a plan as a file that can be told from any other."""
     sink = io.BytesIO()
-    pq.write_table(rows, sink, compression="zstd", write_page_checksum=True)
+    pq.write_table(rows, sink, compression="zstd", use_dictionary=list(SAID), write_page_checksum=True)
     data = sink.getvalue()
     store.put(key, [data])
     return PlanFile(key, rows.num_rows, pc.sum(rows["size_bytes"]).as_py() or 0, hashlib.sha256(data).hexdigest())
 
 
-def going(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
-    """The rows that go, as PLAN."""
-    gone = rows.filter(pa.array(found == GOES))
+def going(gone: pa.Table) -> pa.Table:
+    """INVENTORY rows that go, as PLAN."""
     addresses = addresses_of(gone)
     if not np.array_equal(address_hash(addresses.combine_chunks()), gone[HASH].to_numpy()):
         raise CorruptTable("inventory", "an address is not the one that was listed")
-    said = [Verdict.REMOVE.value, Reason.UNREFERENCED.value, "no commit, staging area or ticket holds it"]
     columns = [addresses, gone["size_bytes"], gone["modified_at"]]
-    columns += [pa.array([text], pa.string()).take(pa.array(np.zeros(gone.num_rows, np.int64))) for text in said]
+    columns += [pa.repeat(text, gone.num_rows) for text in SAID.values()]
     return pa.table(columns, schema=PLAN)
 
 
@@ -162,32 +177,23 @@ def addresses_of(rows: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(rows["folder"].cast(pa.string()), rows["name"], "")
 
 
-def counted(rows: pa.Table, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Answer:
-    """How much of what stays and goes: by reason, and what goes by branch and partition too."""
+def count_kept(answer: Answer, rows: pa.Table, found: npt.NDArray[np.int8], over: Flags) -> None:
+    """Add to ``answer`` what stays, by reason, and what of it no later run need look at."""
     sizes = rows["size_bytes"].to_numpy()
-    answer = Answer()
-    for place, reason in enumerate(ORDER):
-        mine = found == place
-        if reason.verdict is Verdict.KEEP and mine.any():
-            answer.objects["", reason.value] += int(mine.sum())
-            answer.bytes["", reason.value] += int(sizes[mine].sum())
-    gone = rows.filter(pa.array(found == GOES))
-    table = gone.select(["folder", "size_bytes"]).group_by("folder")
-    for row in table.aggregate([("size_bytes", "sum"), ("size_bytes", "count")]).to_pylist():
-        parts = row["folder"].split("/")
-        branch = parts[1] if len(parts) > 2 else ""
-        answer.objects[branch, Reason.UNREFERENCED.value] += row["size_bytes_count"]
-        answer.bytes[branch, Reason.UNREFERENCED.value] += row["size_bytes_sum"]
-        answer.prefix_objects[row["folder"]] += row["size_bytes_count"]
-        answer.prefix_bytes[row["folder"]] += row["size_bytes_sum"]
-    return answer
+    for place in np.flatnonzero(np.bincount(found)).tolist():
+        if ORDER[place].verdict is Verdict.KEEP:
+            mine = found == place
+            answer.objects["", ORDER[place].value] += int(np.count_nonzero(mine))
+            answer.bytes["", ORDER[place].value] += int((sizes * mine).sum())
+    for total in totals(rows, over & FOR_GOOD[found]):
+        answer.done_objects[total.branch] += total.objects
+        answer.done_bytes[total.branch] += total.bytes
 
 
-def done(rows: pa.Table, over: Flags) -> Answer:
-    """What no later run need look at, by branch."""
-    answer = Answer()
-    sizes = rows["size_bytes"].to_numpy()
-    for branch, mine in branches_of(rows, over):
-        answer.done_objects[branch] += len(mine)
-        answer.done_bytes[branch] += int(sizes[mine].sum())
-    return answer
+def count_gone(answer: Answer, gone: pa.Table) -> None:
+    """Add what goes, by branch and partition."""
+    for total in totals(gone, np.ones(gone.num_rows, np.bool_)):
+        answer.objects[total.branch, Reason.UNREFERENCED.value] += total.objects
+        answer.bytes[total.branch, Reason.UNREFERENCED.value] += total.bytes
+        answer.prefix_objects[total.folder] += total.objects
+        answer.prefix_bytes[total.folder] += total.bytes

@@ -14,7 +14,7 @@ from datetime import datetime
 from desilt.clock import ManualClock
 from desilt.domain.run import Run, new_run, started
 from desilt.domain.times import check_date
-from desilt.errors import BadRequest, NotFound, OtherPolicy, StalePlan, StorageFailed, WrongTime
+from desilt.errors import BadRequest, NotFound, OtherPolicy, Refused, StalePlan, StorageFailed, WrongTime
 from desilt.jobs import every
 from desilt.jobs.job import Ask, Job
 from desilt.jobs.place import place_of
@@ -81,7 +81,8 @@ def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
             raise WrongTime(clock, store_now, "the object store's")
         if now is not None and now > clock:
             raise BadRequest(f"--now {now.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
-    return new_run(job, now=now or clock, started_at=clock, entropy=os.urandom(4))
+    last = next((run_id for _, run_id in folders.runs_of(repository.store, repository.prefix, job=job)), None)
+    return new_run(job, now=now or clock, started_at=clock, entropy=os.urandom(4), last=last)
 
 
 def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run) -> tuple[Plan, Report]:
@@ -128,7 +129,7 @@ def _sweep(
         ledger.begin(tx, repository.uid, _row(made))
         done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
     spread.watch.begins("sweep")
-    spread(sweep_piece, pieces(made, lock, _opening(repository, spread), done), weigh=int)
+    spread(sweep_piece, pieces(made, lock, opening(repository, spread), done), weigh=int)
     _audit(job, repository, spread, made, lock)
     report = replace(report, seconds={**report.seconds, "sweep": round(time.monotonic() - began, 3)})
     return _told(repository, folder, made, report)
@@ -206,6 +207,18 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
     )
 
 
+def refusal(job: Job, repository: Repository, run_id: str, limits: Limits = DEFAULT) -> Refused | None:
+    """What a guard would say to a sweep of this plan now."""
+    made = plans.read(
+        Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, run_id))
+    )
+    try:
+        guard(made, limits, situation(job, repository, made), resuming=False)
+    except Refused as reason:
+        return reason
+    return None
+
+
 def newest_generation(repository: Repository, job: Job) -> int:
     """The latest generation that plans in the store have seen, back to the last one that was swept."""
     newest = 0
@@ -220,7 +233,7 @@ def newest_generation(repository: Repository, job: Job) -> int:
     return newest
 
 
-def _opening(repository: Repository, spread: Spread) -> Callable[[], Repository]:
+def opening(repository: Repository, spread: Spread) -> Callable[[], Repository]:
     """How a task gets at the repository: as it is, or opened anew on another machine."""
     return (lambda: repository) if isinstance(spread, InProcess) else place_of(repository)
 

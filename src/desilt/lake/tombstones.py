@@ -78,6 +78,24 @@ def turn(
     )
 
 
+def purged(tx: Transaction, repository: str, run: str, addresses: Iterable[str]) -> None:
+    """What ``run`` had in the trash is removed for good."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
+        ((State.REMOVED, repository, address, run, State.TRASHED) for address in addresses),
+    )
+
+
+def batches_in(tx: Transaction, repository: str, run: str, *states: State) -> list[int]:
+    """The batches of ``run`` that have objects in one of ``states``."""
+    marks = ", ".join("?" * len(states))
+    rows = tx.rows(
+        f"SELECT DISTINCT batch FROM tombstones WHERE repository = ? AND run = ? AND state IN ({marks}) ORDER BY batch",
+        *(repository, run, *states),
+    )
+    return [int(row[0]) for row in rows]
+
+
 def find(tx: Transaction, repository: str, address: str) -> Tombstone | None:
     """The tombstone of ``address``, unless it was lifted."""
     return found_in(tx, repository, [address]).get(address)

@@ -81,10 +81,8 @@ class LocalStore:
                 os.unlink(partial)
             raise
         if self.fsync:
-            with (
-                self._failures("making durable", key),
-                suppress(FileNotFoundError),
-            ):  # removed already, and its folder too
+            # a folder that is missing was tidied away by whoever has removed the object already
+            with self._failures("making durable", key), suppress(FileNotFoundError):
                 sync_folder(folder)
         return size
 

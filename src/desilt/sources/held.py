@@ -5,11 +5,12 @@ share a file; a reader says which of them count today.
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -88,6 +89,14 @@ def hashes(files: Iterable[tuple[HeldFile, pq.ParquetFile]], number: int) -> Has
         rows = rows_of(held, file, number, columns)
         some = rows[HASH].to_numpy()
         if held.owners is not None:
-            some = some[np.isin(rows["owner"].to_numpy(), sorted(held.owners))]
+            some = some[among(rows["owner"].to_numpy(), held.owners)]
         found.append(some)
     return np.sort(np.concatenate(found)) if found else np.zeros(0, np.uint64)
+
+
+def among(owners: npt.NDArray[np.int32], counting: Set[int]) -> npt.NDArray[np.bool_]:
+    """Which of ``owners`` count: looked up in a table, which takes a fraction of a search among them."""
+    counts = np.zeros(max(owners.max(initial=0), *counting, 0) + 1, np.bool_)
+    counts[list(counting)] = True
+    found: npt.NDArray[np.bool_] = counts[owners]
+    return found

@@ -14,11 +14,10 @@ from desilt.frames.schemas import HELD
 from desilt.lake import commits, manifest, refs, repositories, tickets, tombstones
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
-from desilt.sources import inventory, range_cache
+from desilt.sources import inventory, metarange_cache, range_cache
 from desilt.sources.held import HeldFile, put
 from desilt.sources.inventory import Listed
 from desilt.sources.spread import Spread
-from desilt.sstable.values import RangeData
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,8 @@ class LakeSource:
             raise Unreadable(
                 f"commit {(missing or ['of the root'])[0]} is missing from the database; see `desilt fsck`"
             )
-        metaranges = [commit.metarange for commit in found]
-        ranges: dict[str, RangeData] = {}
-        for metarange in sorted(set(metaranges)):
-            ranges |= {listed.id: listed for listed in self._core.ranges.metarange(metarange)}
+        metaranges = [commit.metarange for commit in sorted(found, key=lambda commit: (commit.created_at, commit.id))]
+        ranges = metarange_cache.listed(self._core.store, self._core.ranges, metaranges)
         wanted = [ranges[name] for name in sorted(ranges)]
         files = range_cache.held(self._spread, self._core.store, self._core.prefix, wanted, source=RANGES)
         names = "".join(f"{listed.id}\n" for listed in wanted)

@@ -78,8 +78,10 @@ def parquet(path: Path, file: DataFile) -> Iterator[pa.RecordBatch]:
 
 
 def orc(path: Path, file: DataFile) -> Iterator[pa.RecordBatch]:
-    from pyarrow.orc import ORCFile  # not in every build of pyarrow
-
+    try:
+        from pyarrow.orc import ORCFile
+    except ImportError:  # not in every build of pyarrow
+        raise BadRequest(f"{file.name}: this pyarrow reads no ORC; configure the inventory as Parquet or CSV") from None
     opened = ORCFile(path)
     found = columns_of(opened.schema.names, file.name)
     for stripe in range(opened.nstripes):

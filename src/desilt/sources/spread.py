@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-import pyarrow as pa
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Weigh = Callable[[Any], int]
-RESULTS = "number long, result binary"
 POLL_SECONDS = 0.5
 
 
@@ -91,21 +88,20 @@ class OnSpark:
     ) -> list[Result]:
         if not items:
             return []
-        payload = [pickle.dumps(item) for item in items]
-        weight = self._spark.sparkContext.accumulator(0) if weigh else None
+        context = self._spark.sparkContext
+        weight = context.accumulator(0) if weigh else None
 
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    result = work(pickle.loads(payload[number]))
-                    if weigh and weight is not None:
-                        weight.add(weigh(result))
-                    made = pickle.dumps(result)
-                    yield pa.RecordBatch.from_arrays([pa.array([number]), pa.array([made])], ["number", "result"])
+        def run(piece: tuple[int, bytes]) -> tuple[int, bytes]:
+            number, item = piece
+            result = work(pickle.loads(item))
+            if weigh and weight is not None:
+                weight.add(weigh(result))
+            return number, pickle.dumps(result)
 
-        frame = self._spark.range(0, len(items), 1, len(items)).mapInArrow(run, RESULTS)
+        # Plain tasks, not a frame: nothing here is columns, and there is no query to plan.
+        pieces = [(number, pickle.dumps(item)) for number, item in enumerate(items)]
         with polled(weight, self.watch):
-            done = {row["number"]: row["result"] for row in frame.collect()}
+            done = dict(context.parallelize(pieces, len(pieces)).map(run).collect())
         if len(done) != len(items):
             raise AssertionError(f"{len(items)} pieces of work were given out, {len(done)} came back")
         return [pickle.loads(done[number]) for number in range(len(items))]

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote_plus
@@ -325,6 +326,13 @@ def test_timestamps_of_any_kind_are_moments(store, given, kind):
     assert [time for _, _, time in rows(store, found.listed)] == [OLD, None, None]
 
 
+def test_a_nanosecond_too_many_makes_an_object_younger_never_older(store, given):
+    exact = pa.array([OLD], pa.timestamp("ns", tz="UTC")).cast(pa.int64()).to_pylist()[0]
+    times = pa.array([exact + 1], pa.timestamp("ns", tz="UTC"))
+    found = read(store, write_parquet(given / "one.parquet", A, last_modified_date=times))
+    assert rows(store, found.listed) == [("branches/u/p/a", 7, OLD + timedelta(microseconds=1))]
+
+
 def test_numbers_are_no_times(store, given):
     with pytest.raises(BadRequest, match="times of type int64"):
         read(store, write_parquet(given / "one.parquet", A, last_modified_date=pa.array([1])))
@@ -502,6 +510,14 @@ def test_nothing_there_is_not_an_empty_inventory(store, given):
     for uri in ("", "ftp://x/y.parquet", "file://host/x"):
         with pytest.raises(InvalidUri):
             read(store, uri)
+
+
+def test_orc_is_refused_where_pyarrow_cannot_read_it(store, given, monkeypatch):
+    orc.write_table(table_of(A), str(given / "one.orc"))
+    assert rows(store, read(store, dated(given / "one.orc", NOW)).listed) == [ROW_A]
+    monkeypatch.setitem(sys.modules, "pyarrow.orc", None)
+    with pytest.raises(BadRequest, match=r"one\.orc.*reads no ORC"):
+        read(store, given / "one.orc")
 
 
 def test_a_link_to_an_inventory_is_followed(store, given):

@@ -1,0 +1,63 @@
+"""`desilt runs`: every run there was, and what became of it."""
+
+import click
+
+from desilt.cli.common import with_repository
+from desilt.cli.output import emit
+from desilt.cli.reports import show as show_report
+from desilt.domain.units import size
+from desilt.jobs.history import Known, every, report_of
+from desilt.lake.repository import Repository
+
+
+class ListedByDefault(click.Group):
+    """`desilt runs REPO` is `desilt runs list REPO`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args.insert(0, "list")
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=ListedByDefault)
+def runs() -> None:
+    """List the runs of a repository (`desilt runs REPO`), or tell of one (`desilt runs show REPO RUN`)."""
+
+
+@runs.command("list")
+@with_repository
+@click.option("--job", help="Only runs of this job, such as gc.")
+def list_runs(repository: Repository, job: str | None, as_json: bool) -> None:
+    """List runs, the newest first: plans, and what was swept, even where the run's folder is gone."""
+    emit(
+        (row(known, as_json=as_json) for known in every(repository, job=job)),
+        ["run", "job", "started", "state", "planned", "removed", "size"],
+        as_json=as_json,
+        empty="No runs yet; begin with `desilt gc plan`.",
+    )
+
+
+def row(known: Known, *, as_json: bool) -> dict[str, object]:
+    swept = known.swept
+    return {
+        "run": known.id,
+        "job": known.job,
+        "started": known.started_at,
+        "state": known.state,
+        "planned": known.planned.objects,
+        "removed": swept.removed if swept else 0,
+        "size": (swept.bytes if as_json else size(swept.bytes)) if swept else (0 if as_json else ""),
+        **({"bytes_planned": known.planned.bytes, "failed": swept.failed if swept else 0} if as_json else {}),
+    }
+
+
+@runs.command()
+@with_repository
+@click.argument("run")
+def show(repository: Repository, run: str, as_json: bool) -> None:
+    """Tell of RUN (its id, the beginning of it, or `last`): what it planned, and what became of that."""
+    report = report_of(repository, run)
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+    else:
+        show_report(repository, report)

@@ -1,0 +1,49 @@
+"""INVENTORY rows by the folders they lie in: a folder is looked at once, however many objects it has."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What there is of a folder."""
+
+    folder: str
+    objects: int
+    bytes: int
+
+    @property
+    def branch(self) -> str:
+        """The uid of the branch it belongs to; "" where there is none."""
+        parts = self.folder.split("/")
+        return parts[1] if len(parts) > 2 else ""
+
+
+def by_folder(rows: pa.Table, question: Callable[[str], bool]) -> Flags:
+    """The answer for every row."""
+    if not rows.num_rows:
+        return np.zeros(0, np.bool_)
+    folders = rows["folder"].combine_chunks()
+    answers = np.array([question(folder) for folder in folders.dictionary.to_pylist()], np.bool_)
+    flags: Flags = answers[folders.indices.to_numpy()]
+    return flags
+
+
+def totals(rows: pa.Table, chosen: Flags) -> Iterator[Total]:
+    """Of each folder, what there is of its ``chosen`` rows."""
+    if not chosen.any():
+        return
+    folders = rows["folder"].combine_chunks()
+    places = folders.indices.to_numpy()[chosen]
+    objects = np.bincount(places, minlength=len(folders.dictionary))
+    sizes = np.zeros(len(objects), np.int64)
+    np.add.at(sizes, places, rows["size_bytes"].to_numpy()[chosen])
+    for folder, count, size in zip(folders.dictionary.to_pylist(), objects.tolist(), sizes.tolist(), strict=True):
+        if count:
+            yield Total(folder, count, size)

@@ -1,0 +1,110 @@
+"""What runs moved to the trash: brought back, or removed for good after its days."""
+
+import secrets
+from datetime import datetime, timedelta
+
+from desilt.domain.run import started
+from desilt.errors import BadRequest, Conflict, NotFound
+from desilt.jobs import uncommitted
+from desilt.jobs.running import opening
+from desilt.lake import ledger, locks, tombstones, watermarks
+from desilt.lake.ledger import RunRow, RunState
+from desilt.lake.repository import Repository
+from desilt.runs.folder import LAST, TRASH, trash_of
+from desilt.runs.plan import Action
+from desilt.sources.held import as_json
+from desilt.sources.spread import Spread
+from desilt.sweep.purging import Heap, Purged, purge
+from desilt.sweep.restoring import MOVED, Back, Wanted, restore
+
+DAYS = timedelta(days=7)
+BATCHES_TO_A_TASK = 20
+
+
+def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: str = "") -> Back:
+    """Everything that the trash still holds of a run, below ``prefix`` (of addresses), put where it was."""
+    row = swept_run(repository, run_id)
+    if row.state is RunState.SWEEPING:
+        raise Conflict(f"run {row.id} was cut off; finish it first, with `desilt sweep`")
+    if row.action != Action.TRASH:
+        raise Conflict(f"run {row.id} deleted what it removed; only runs with --to trash can be brought back")
+    with locks.held(repository.database, repository.uid, run=row.id) as lock:
+        with repository.database.write() as tx:
+            locks.check(tx, lock)
+            numbers = tombstones.batches_in(tx, repository.uid, row.id, *MOVED)
+            mark = watermarks.find(tx, repository.uid, uncommitted.JOB)
+            watermarks.forget(tx, repository.uid, uncommitted.JOB)  # if this is cut off, the next run looks everywhere
+        folder = f"{repository.prefix}_desilt/restored/{row.id}-{secrets.token_hex(4)}/"
+        wanted = [
+            Wanted(
+                opening(repository, spread),
+                lock,
+                row.id,
+                tuple(numbers[at : at + BATCHES_TO_A_TASK]),
+                prefix,
+                mark[1]["settled"] if mark else {},
+                f"{folder}{at:08d}.parquet",
+            )
+            for at in range(0, len(numbers), BATCHES_TO_A_TASK)
+        ]
+        spread.watch.begins("restore")
+        back = sum(spread(restore, wanted, weigh=restored), Back())
+        if mark is not None:
+            pending = [*mark[1]["pending"], *map(as_json, back.files)]
+            with repository.database.write() as tx:
+                locks.check(tx, lock)
+                # under another name: a plan made before this must not put the old one back
+                name = f"{mark[0].partition('+')[0]}+{secrets.token_hex(4)}"
+                watermarks.write(tx, repository.uid, uncommitted.JOB, name, {**mark[1], "pending": pending})
+    return back
+
+
+def restored(back: Back) -> int:
+    return back.restored
+
+
+def empty(
+    repository: Repository, spread: Spread, *, older_than: timedelta = DAYS, run_id: str | None = None
+) -> dict[str, Purged]:
+    """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
+    now = repository.clock()
+    wanted = swept_run(repository, run_id).id if run_id else None
+    with locks.held(repository.database, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
+        heaps = [
+            Heap(opening(repository, spread), lock, run, branch)
+            for run, at in in_trash(repository)
+            if now - at >= older_than and wanted in (None, run)
+            for branch in repository.store.folders(f"{trash_of(repository.prefix, run)}branches/")
+        ]
+        spread.watch.begins("purge")
+        found: dict[str, Purged] = {}
+        for heap, gone in zip(heaps, spread(purge, heaps, weigh=purged), strict=True):
+            found[heap.run] = found.get(heap.run, Purged()) + gone
+    return found
+
+
+def purged(gone: Purged) -> int:
+    return gone.objects
+
+
+def in_trash(repository: Repository) -> list[tuple[str, datetime]]:
+    """Runs that have something in the trash, newest first, and since when."""
+    found = []
+    with repository.database.read() as tx:
+        for folder in repository.store.folders(repository.prefix + TRASH):
+            run_id = folder.rstrip("/").rpartition("/")[2]
+            row = ledger.find(tx, repository.uid, run_id)
+            found.append((run_id, (row and row.ended_at) or started(run_id)))
+    return found
+
+
+def swept_run(repository: Repository, wanted: str) -> RunRow:
+    """The run in the ledger whose id is ``wanted``, begins so, or is the last one."""
+    with repository.database.read() as tx:
+        rows = ledger.every(tx, repository.uid)
+    found = rows[:1] if wanted == LAST else [row for row in rows if row.id.startswith(wanted)]
+    if not found:
+        raise NotFound("swept run", wanted, "see `desilt runs`")
+    if len(found) > 1:
+        raise BadRequest(f"{len(found)} runs begin with {wanted!r}; write more of the id, see `desilt runs`")
+    return found[0]

@@ -1,0 +1,121 @@
+"""Only a sweep takes objects away, and only the stores know how."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import desilt
+
+SOURCE = Path(desilt.__file__).parent
+REMOVING = {"delete_many", "move_many"}
+OF_FILES = {"unlink", "remove", "removedirs", "rmtree", "rmdir", "rename", "renames", "replace", "move", "truncate"}
+OF_MODULES = {"os", "shutil", "pathlib"}
+ONLY_OF_PATHS = {"unlink", "rmdir", "rename"}  # on whatever: no other thing here has methods of these names
+SELF_MADE = {"spark.py": {"rename"}}  # a folder it has just made, to where nothing is
+
+DELETES = re.compile(
+    r"\b(?:DELETE\s+FROM|TRUNCATE(?:\s+TABLE)?|DROP\s+TABLE(?:\s+IF\s+EXISTS)?)\s+(\w+)", re.IGNORECASE
+)
+
+
+def modules():
+    found = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+    assert len(found) > 60
+    return found
+
+
+def names_used(tree):
+    """Every name that is read off something, called or not: a method handed on is called elsewhere."""
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def looked_up(tree):
+    """Words handed to getattr and its like."""
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def texts(tree):
+    """Every string of a module, with what is filled into it left out."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+
+
+def removes_files(tree):
+    """What a module calls that takes files away, however it was imported."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in OF_MODULES:
+            found |= {alias.name for alias in node.names} & OF_FILES
+        elif isinstance(node, ast.Attribute):
+            of_module = isinstance(node.value, ast.Name) and node.value.id in OF_MODULES
+            if node.attr in (OF_FILES if of_module else ONLY_OF_PATHS):
+                found.add(node.attr)
+    return found
+
+
+def test_only_the_sweep_asks_a_store_to_take_objects_away():
+    who = {name for name, tree in modules().items() if REMOVING & (names_used(tree) | looked_up(tree))}
+    outside = {name for name in who if not name.startswith(("sweep/", "objects/"))}
+    assert outside == set()
+    assert {"sweep/removing.py", "sweep/restoring.py", "sweep/purging.py"} <= who
+
+
+def test_the_stores_themselves_remove_only_when_they_are_asked():
+    """In ``objects`` one calls the other, inside of a store and nowhere else."""
+    for name, tree in modules().items():
+        if name.startswith("objects/"):
+            calls = [
+                node.func.value
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in REMOVING
+            ]
+            assert all(isinstance(one, ast.Name) and one.id == "self" for one in calls), name
+
+
+def test_only_the_lake_deletes_rows_and_never_commits_repositories_or_the_ledger():
+    kept = {"commits", "repositories", "tombstones", "runs", "batches", "locks", "settings"}
+    found = {
+        (name, table) for name, tree in modules().items() for text in texts(tree) for table in DELETES.findall(text)
+    }
+    assert {name for name, _ in found if not name.startswith("lake/")} == set()
+    assert {(name, table) for name, table in found if table.lower() in kept} == set()
+    assert {table for _, table in found} == {
+        "staging",
+        "tickets",
+        "watermarks",
+        "sealed",
+        "branches",
+        "tags",
+        "staging_1",
+    }
+
+
+def test_no_statement_leaves_open_what_it_deletes_from():
+    for name, tree in modules().items():
+        for text in texts(tree):
+            assert not re.search(r"DELETE\s+FROM\s*(\{\}|$)", text, re.IGNORECASE), name
+
+
+def test_only_the_stores_remove_or_rename_files():
+    found = {name: removes_files(tree) for name, tree in modules().items()}
+    outside = {name: calls for name, calls in found.items() if calls and not name.startswith("objects/")}
+    assert outside == SELF_MADE
+    assert {"unlink", "replace"} <= found["objects/local.py"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["os.unlink(x)", "os.remove(x)", "shutil.rmtree(x)", "Path(x).unlink()", "here.rmdir()", "a.rename(b)",
+     "from os import unlink", "from shutil import rmtree as gone", "os.rename(a, b)", "shutil.move(a, b)"],
+)  # fmt: skip
+def test_the_eye_is_sharp(line):
+    assert removes_files(ast.parse(line))
+
+
+def test_the_eye_passes_over_what_is_harmless():
+    assert not removes_files(ast.parse("text.replace(a, b); things.remove(x); moment.replace(day=1); os.path.join(a)"))

@@ -1,0 +1,73 @@
+"""What many metaranges list between them: kept, checked, and never more than was asked for."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from desilt.lake import Lake
+from desilt.lake.lake import locate
+from desilt.sources import metarange_cache
+from desilt.sources.metarange_cache import FOLDER, listed
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def repo(tmp_path, monkeypatch):
+    monkeypatch.setattr(metarange_cache, "TO_A_FILE", 2)
+    return Lake.create(locate(str(tmp_path / "lake"))).create_repository("demo", clock_at=START)
+
+
+@pytest.fixture
+def metaranges(repo):
+    made = []
+    for number in range(5):
+        repo.put("main", f"file-{number}", b"x")
+        made.append(repo.commit("main", "more").metarange)
+    return made
+
+
+def straight(repo, metaranges):
+    return {one.id: one for name in metaranges for one in repo.ranges.metarange(name)}
+
+
+def kept(repo):
+    return [key for batch in repo.store.list(repo.prefix + FOLDER) for key in batch["key"].to_pylist()]
+
+
+def test_it_says_what_metaranges_say_before_and_after_it_is_kept(repo, metaranges):
+    for _ in range(2):
+        assert listed(repo.store, repo.ranges, ["", *metaranges, *metaranges]) == straight(repo, metaranges)
+    assert len(kept(repo)) == 2  # two metaranges to a file, and one that waits for another
+
+
+def test_only_new_metaranges_are_read(repo, metaranges, monkeypatch):
+    listed(repo.store, repo.ranges, metaranges)
+    read = []
+    whole = repo.ranges.metarange
+    monkeypatch.setattr(repo.ranges, "metarange", lambda name: read.append(name) or whole(name))
+    listed(repo.store, repo.ranges, metaranges)
+    assert read == metaranges[4:]
+
+
+def test_a_range_of_a_commit_that_is_gone_is_not_listed(repo, metaranges):
+    listed(repo.store, repo.ranges, metaranges)
+    assert listed(repo.store, repo.ranges, metaranges[1:]) == straight(repo, metaranges[1:])
+    assert listed(repo.store, repo.ranges, []) == {}
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"version": 1, "metaranges": [], "ranges": []}'])
+def test_a_damaged_file_is_not_believed(repo, metaranges, damage):
+    listed(repo.store, repo.ranges, metaranges)
+    for key in kept(repo):
+        repo.store.put(key, [damage])
+    assert listed(repo.store, repo.ranges, metaranges) == straight(repo, metaranges)
+
+
+def test_no_flipped_byte_goes_unnoticed(repo, metaranges):
+    listed(repo.store, repo.ranges, metaranges)
+    key = kept(repo)[0]
+    sound = repo.store.get(key)
+    for at in range(0, len(sound), 11):
+        repo.store.put(key, [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]])
+        assert listed(repo.store, repo.ranges, metaranges) == straight(repo, metaranges)
