@@ -1,12 +1,12 @@
-"""A plan's memory, and a run where nothing changed: whole runs over files on this disk.
+"""Whole runs over files on this disk: what one costs where nothing changed, and what memory the driver takes.
 
     python benchmarks/runs.py [--objects 1000000,5000000] [--rounds 2]
 
 The lake is :mod:`large_lake` with an empty file for each object. Every step is a
-process of its own, as from the command line: a plan of everything, a run of
-everything (which removes the garbage), then runs that find nothing new. Memory is
-the driver's Python process, by how much it grew from the moment Spark had started
-to its peak. Spark's start is told apart. It needs an inode for each object.
+process of its own, as from the command line: a clean run, which looks at
+everything and removes the garbage; then runs that find nothing new. Memory is the
+driver's Python process: by how much it grew from the moment Spark had started to
+its peak while planning. Spark's start is told apart. Each object takes an inode.
 """
 
 import argparse
@@ -22,66 +22,61 @@ from typing import Any
 
 import pyarrow as pa
 
+from desilt import spark
 from desilt.jobs import running
 from desilt.jobs.job import Ask
 from desilt.jobs.uncommitted import job
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources.spread import OnSpark
+from desilt.sources.spread import Nobody, OnSpark
 from desilt.sweep.guard import Limits
 from large_lake import STAGED, make, stage, store
 from machine import keep
-
-LIMIT_SECONDS = 10
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", default="1000000,5000000")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--step", choices=["prepare", "plan", "run"], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=["prepare", "run"], help=argparse.SUPPRESS)
     parser.add_argument("--directory", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step == "prepare":
         prepare(options.directory, int(options.objects))
     elif options.step:
-        print(json.dumps(measured(options.directory, options.step)))
+        print(json.dumps(measured(options.directory)))
     else:
         compare([int(objects) for objects in options.objects.split(",")], options.rounds)
 
 
 def compare(sizes: list[int], rounds: int) -> None:
     rows = [measure(objects, rounds) for objects in sizes]
-    columns = ("clean plan", "clean run", "nothing new", "of that, Spark", "plan grew by")
-    print(f"{'objects':>10}" + "".join(f"{column:>16}" for column in columns))
+    columns = ("clean run", "nothing new", "Spark's start", "planning took", "took, nothing new")
+    print(f"{'objects':>10}" + "".join(f"{column:>19}" for column in columns))
     for row in rows:
-        plan, clean, again = row["plan"], row["run"], row["nothing_new"]
+        clean, again = row["clean"], row["nothing_new"]
         print(
-            f"{row['objects']:>10,}{plan['seconds']:>14.1f} s{clean['seconds']:>14.1f} s{again['seconds']:>14.1f} s"
-            f"{again['spark_start_seconds']:>14.1f} s{plan['grew_mb']:>13,.0f} MB"
+            f"{row['objects']:>10,}{clean['seconds']:>17.1f} s{again['seconds']:>17.1f} s"
+            f"{again['spark_start_seconds']:>17.1f} s{clean['grew_mb']:>16,} MB{again['grew_mb']:>16,} MB"
         )
     for row in rows:
-        again = row["nothing_new"]
-        left = again["seconds"] - again["spark_start_seconds"]
-        stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in again["stages"].items())
-        print(f"{row['objects']:,}, nothing new: {left:.1f} s without Spark's start, aim {LIMIT_SECONDS}: {stages}")
-    first, last = rows[0], rows[-1]
-    growth = last["plan"]["grew_mb"] / first["plan"]["grew_mb"]
-    print(f"memory: × {growth:.2f} for × {last['objects'] / first['objects']:.1f} the objects")
+        stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in row["nothing_new"]["stages"].items())
+        print(f"{row['objects']:,}, nothing new, in seconds: {stages}")
+    growth = rows[-1]["clean"]["grew_mb"] / rows[0]["clean"]["grew_mb"]
+    print(f"memory: × {growth:.2f} for × {rows[-1]['objects'] / rows[0]['objects']:.1f} the objects")
     keep("runs", {"rows": rows, "memory_ratio": round(growth, 2)})
 
 
 def measure(objects: int, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as directory:
-        began = time.perf_counter()
         step("prepare", directory, objects)
-        print(f"{objects:,} objects made in {time.perf_counter() - began:.0f} s", flush=True)
-        plan, clean = step("plan", directory, objects), step("run", directory, objects)
-        print(json.dumps({"plan": plan, "run": clean}), flush=True)
-        again = [step("run", directory, objects) for _ in range(rounds)]
-        best = min(again, key=lambda one: one["seconds"] - one["spark_start_seconds"])
-        print(json.dumps({"nothing_new": best}), flush=True)
-        return {"objects": objects, "plan": plan, "run": clean, "nothing_new": best}
+        return measured_row(directory, objects, rounds)
+
+
+def measured_row(directory: str, objects: int, rounds: int) -> dict[str, Any]:
+    clean = step("run", directory, objects)
+    again = [step("run", directory, objects) for _ in range(rounds)]
+    return {"objects": objects, "clean": clean, "nothing_new": min(again, key=lambda one: one["seconds"])}
 
 
 def step(name: str, directory: str, objects: int) -> Any:
@@ -96,29 +91,34 @@ def prepare(directory: Path, objects: int) -> None:
     store(repo, directory / "lake", addresses)
 
 
-def measured(directory: Path, what: str) -> dict[str, Any]:
-    """Plan or run here and now: seconds, where they went, and memory."""
-    from desilt import spark
+class Peak(Nobody):
+    """Remembers how big this process had been when a sweep began."""
 
-    began = time.perf_counter()
-    spread = OnSpark(spark.session("benchmark"))
+    mb = 0.0
+
+    def begins(self, stage: str) -> None:
+        if stage == "sweep":
+            self.mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measured(directory: Path) -> dict[str, Any]:
+    """Run here and now: seconds (without Spark's start), where they went, and memory."""
+    began, peak = time.perf_counter(), Peak()
+    spread = OnSpark(spark.session("benchmark"), peak)
     spread(len, ["warm", "up"])
-    start = time.perf_counter() - began
-    before = resident_mb()
+    start, before = time.perf_counter() - began, resident_mb()
+    began = time.perf_counter()
     repo = Lake.open(locate(f"{directory}/lake")).repository("bench")
-    if what == "plan":
-        report = running.plan(job, repo, spread, Ask(full=True))
-    else:
-        report = running.run(job, repo, spread, Ask(), Limits(confirm=True))[-1]
-    seconds = time.perf_counter() - began
+    report = running.run(job, repo, spread, Ask(), Limits(confirm=True))[-1]
+    assert report.swept is not None
     return {
-        "seconds": round(seconds, 2),
+        "seconds": round(time.perf_counter() - began, 2),
         "spark_start_seconds": round(start, 2),
         "stages": dict(report.seconds),
         "looked_at": report.inputs["objects"],
-        "removed": report.swept.removed if report.swept else 0,
+        "removed": report.swept.removed,
         "before_mb": round(before),
-        "grew_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before),
+        "grew_mb": round(peak.mb - before),
     }
 
 

@@ -25,7 +25,20 @@ ALLOWED = {
     "jobs": {"errors", "clock", "domain", "objects", "frames", "runs", "lake", "sources", "sweep"},
     "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},
     "demo": {"testing"},
-    "cli": {"errors", "clock", "domain", "objects", "lake", "testing", "demo", "spark", "runs", "sources", "jobs", "sweep"},
+    "cli": {
+        "errors",
+        "clock",
+        "domain",
+        "objects",
+        "lake",
+        "testing",
+        "demo",
+        "spark",
+        "runs",
+        "sources",
+        "jobs",
+        "sweep",
+    },
 }
 
 

@@ -79,7 +79,8 @@ def only(repo, wanted, **more):
 
 def turned(repo, address, state, *, at):
     with repo.database.write() as tx:
-        tombstones.turn(tx, repo.uid, [address], state, at=at)
+        run_id = tombstones.recorded(tx, repo.uid, [address])[address].run
+        tombstones.lift(tx, repo.uid, run_id, [address], state, at=at)
 
 
 def ref_names(one):

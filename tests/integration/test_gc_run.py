@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from words import contents
 
 from desilt.jobs import uncommitted
 from desilt.jobs.job import Ask
@@ -14,6 +13,7 @@ from desilt.runs.plan import Action
 from desilt.sources.spread import OnSpark, in_process
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
+from words import contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)

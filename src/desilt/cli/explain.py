@@ -24,7 +24,7 @@ DONE = {
     State.GONE: "already gone when run {run} came to remove it on {at} UTC by rule {rule!r}",
     State.TRASHED: "moved to the trash by run {run} on {at} UTC by rule {rule!r}",
     State.FAILED: "condemned by run {run} on {at} UTC by rule {rule!r}, and the store failed to remove it",
-    State.RESTORED: "removed by run {run} by rule {rule!r}, and restored on {at} UTC",
+    State.RESTORED: "removed by run {run} on {at} UTC by rule {rule!r}, and restored on {back} UTC",
 }
 
 
@@ -81,7 +81,8 @@ def answer(one: Explanation) -> str:
 
 
 def done(removal: Removal) -> str:
-    return DONE[removal.state].format(run=removal.run, at=when(removal.at), rule=removal.rule)
+    back = when(removal.restored_at) if removal.restored_at else ""
+    return DONE[removal.state].format(run=removal.run, at=when(removal.at), rule=removal.rule, back=back)
 
 
 def commits(one: Explanation) -> str:

@@ -110,4 +110,5 @@ def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as
         click.echo(reports[-1].to_json(), nl=False)
     else:
         show(repository, reports[-1])
-    finish(reports[-1])
+    for report in reports:
+        finish(report)

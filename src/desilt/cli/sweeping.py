@@ -53,6 +53,7 @@ def with_limits(command: Command) -> Command:
     @click.option("--allow-empty", is_flag=True, help="Go on although nothing at all is held.")
     @click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
     @click.option("--after-restore", is_flag=True, help="I know that the database was restored from a copy.")
+    @click.option("--clock-is-right", is_flag=True, help="The clock of the last run was wrong, this one is not.")
     @functools.wraps(command)
     def wrapped(
         *values: Any,
@@ -62,9 +63,10 @@ def with_limits(command: Command) -> Command:
         allow_empty: bool,
         confirm: bool,
         after_restore: bool,
+        clock_is_right: bool,
         **rest: Any,
     ) -> None:
-        limits = Limits(max_plan_age, max_share, max_objects, allow_empty, confirm, after_restore)
+        limits = Limits(max_plan_age, max_share, max_objects, allow_empty, confirm, after_restore, clock_is_right)
         command(*values, limits=limits, **rest)
 
     return wrapped

@@ -12,6 +12,7 @@ policy (old versions go after a month, below ``tmp/`` all goes after a quarter),
 which is told as a warning.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -48,10 +49,10 @@ def lint(
     prefix or matches a glob; without them nobody is told what matches nothing.
     """
     rules = [rule for rule in policy.rules if rule.enabled]
-    names = sorted({*branches, *_witnesses(rules)}) + [OTHER]
+    names = [*sorted(branches), *sorted({*_witnesses(rules)}.difference(branches)), OTHER]
     days = {rule.id: [days_for(rule, name) for name in names] for rule in rules}
     found = [
-        *_overlaps(rules, names, days),
+        *_overlaps(rules, names, days, set(branches)),
         *_idle_keeps(policy, has_path, has_glob),
         *_unmatched(rules, branches, has_path),
         *_everything(rules, branches),
@@ -60,33 +61,37 @@ def lint(
     return sorted(found, key=lambda one: LEVELS.index(one.level))
 
 
-def _overlaps(rules: list[Rule], names: list[str], days: dict[str, list[int | None]]) -> Iterator[Lint]:
+def _overlaps(
+    rules: list[Rule], names: list[str], days: dict[str, list[int | None]], branches: set[str]
+) -> Iterator[Lint]:
     """Rules that another one makes void, on some branches or on all."""
     shadowed: set[str] = set()
-    for narrow, wide in permutations(rules, 2):
+    for narrow, wide in permutations(reversed(rules), 2):  # of two that say the same, the later one is told
         if not narrow.prefix.startswith(wide.prefix):
             continue
         pairs = list(zip(names, days[narrow.id], days[wide.id], strict=True))
         longer = [(name, n, w) for name, n, w in pairs if n is not None and w is not None and n > w]
         covered = [(n, w) for _, n, w in pairs if n is not None]
         counts = narrow.noncurrent_only or not wide.noncurrent_only  # wherever the narrow one counts
+        idle = counts and bool(covered) and all(w is not None and w <= n for n, w in covered)
         if longer and narrow.prefix != wide.prefix:
-            yield _longer(narrow, wide, longer, counts)
-        elif counts and all(w is not None and w <= n for n, w in covered) and wide.id not in shadowed:
-            shadowed.add(narrow.id)  # of two that say the same, one is told
+            yield _longer(narrow, wide, longer, counts, branches)
+        elif idle and not shadowed & {narrow.id, wide.id}:
+            shadowed.add(narrow.id)
             fact = f"rule {wide.id!r} removes all that it removes, no later, wherever it applies"
             yield Lint("warning", narrow.id, fact, f"take it out, or give it fewer days than {wide.id!r}")
 
 
-def _longer(narrow: Rule, wide: Rule, longer: list[tuple[str, int, int]], counts: bool) -> Lint:
+def _longer(narrow: Rule, wide: Rule, longer: list[tuple[str, int, int]], counts: bool, branches: set[str]) -> Lint:
     name, slow, fast = longer[0]
-    where = "any other branch" if name == OTHER else f"branch {name!r}"
-    more = f" and {len(longer) - 1} more" if len(longer) > 1 else ""
+    where = "any other branch" if name == OTHER else repr(name) if name in branches else f"a branch such as {name!r}"
+    place = f"on {where}{f' and {len(longer) - 1} more' if len(longer) > 1 else ''}"
+    other = f"rule {wide.id!r} (prefix {wide.prefix!r})"
     if counts:
-        fact = f"on {where}{more} it waits {slow} days, but rule {wide.id!r} (prefix {wide.prefix!r}) has removed it after {fast}"
-        fix = f'to keep it, write {{"keep": [{{"prefix": "{narrow.prefix}"}}]}}; else give it at most {fast} days there'
-        return Lint("error", narrow.id, fact, fix)
-    fact = f"on {where}{more} rule {wide.id!r} (prefix {wide.prefix!r}) removes what is not current after {fast} days, not {slow}"
+        fact = f"{place} it waits {slow} days, but {other} has removed all of it after {fast}"
+        keep = json.dumps({"keep": [{"prefix": narrow.prefix}]}, ensure_ascii=False)
+        return Lint("error", narrow.id, fact, f"to keep it, write {keep}; else give it at most {fast} days there")
+    fact = f"{place} it waits {slow} days, but {other} removes what is not current after {fast}"
     return Lint("warning", narrow.id, fact, f"nothing, if only what is current was meant to wait {slow} days")
 
 

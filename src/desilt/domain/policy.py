@@ -144,7 +144,8 @@ def _keeps(value: object, taken: set[str]) -> tuple[Keep, ...]:
         name = _check_id(where, text(where, {"id": f"keep-{number}", **said}, "id") or "")
         prefix, glob = text(where, said, "prefix"), text(where, said, "glob")
         if (prefix is None) == (glob is None):
-            raise bad(where, f"it has {'neither' if prefix is None else 'both'} prefix and glob", "write one of them")
+            fact = "it has neither prefix nor glob" if prefix is None else "it has both prefix and glob"
+            raise bad(where, fact, "write one of them")
         if name in taken:
             raise bad(where, f"the id {name!r} is taken", "give it an id of its own")
         taken.add(name)

@@ -107,7 +107,8 @@ class _Horizon:
 
     def behind(self, branches: Branches) -> Branches:
         dates = self.by_branch(branches)
-        return frozenset(one for one, at in dates.items() if at < max(dates.values()))
+        since = max(dates.values(), default=None)
+        return frozenset(one for one, at in dates.items() if since is not None and at < since)
 
 
 def reach(parents: Mapping[str, Sequence[str]], heads: Mapping[str, str]) -> dict[str, int]:

@@ -35,6 +35,10 @@ def new_run(job: str, *, now: datetime, started_at: datetime, entropy: bytes, la
     return Run(f"{number:014d}-{entropy[:4].hex()}", job, now)
 
 
+def is_run_id(text: str) -> bool:
+    return ID.fullmatch(text) is not None
+
+
 def started(run_id: str) -> datetime:
     """When the run with this id began."""
     match = ID.fullmatch(run_id)

@@ -35,15 +35,15 @@ def by_folder(rows: pa.Table, question: Callable[[str], bool]) -> Flags:
     return flags
 
 
-def totals(rows: pa.Table, chosen: Flags) -> Iterator[Total]:
-    """Of each folder, what there is of its ``chosen`` rows."""
-    if not chosen.any():
+def totals(rows: pa.Table) -> Iterator[Total]:
+    """What there is of each folder."""
+    if not rows.num_rows:
         return
     folders = rows["folder"].combine_chunks()
-    places = folders.indices.to_numpy()[chosen]
+    places = folders.indices.to_numpy()
     objects = np.bincount(places, minlength=len(folders.dictionary))
     sizes = np.zeros(len(objects), np.int64)
-    np.add.at(sizes, places, rows["size_bytes"].to_numpy()[chosen])
+    np.add.at(sizes, places, rows["size_bytes"].to_numpy())
     for folder, count, size in zip(folders.dictionary.to_pylist(), objects.tolist(), sizes.tolist(), strict=True):
         if count:
             yield Total(folder, count, size)

@@ -155,7 +155,7 @@ def _removal(tx: Transaction, core: Core, address: str) -> Removal | None:
     stone = tombstones.recorded(tx, core.uid, [address]).get(address)
     if stone is None:
         return None
-    told = Removal(stone.run, stone.rule, stone.condemned_at, stone.state, stone.size)
+    told = Removal(stone.run, stone.rule, stone.condemned_at, stone.state, stone.size, restored_at=stone.restored_at)
     run = ledger.find(tx, core.uid, stone.run)
     if run is None:
         return told
@@ -207,7 +207,7 @@ def _judged(core: Core, one: Explanation, listed: pa.RecordBatch | None, now: da
     settles = core.ticket_life + CLOCK_MARGIN
     before = now - settles
     removal, ticket = one.removal, one.ticket
-    back = removal is not None and removal.state is State.RESTORED and removal.at >= before
+    back = removal is not None and removal.restored_at is not None and removal.restored_at >= before
     holds = {
         Reason.COMMITTED: bool(one.commits),
         Reason.STAGED: bool(one.staged),
@@ -219,7 +219,7 @@ def _judged(core: Core, one: Explanation, listed: pa.RecordBatch | None, now: da
     reason = ORDER[reasons(row, hashes, before=before)[0]]
     times = {
         Reason.TICKET: [ticket.until] if ticket else [],
-        Reason.RESTORED: [removal.at + settles] if removal else [],
+        Reason.RESTORED: [removal.restored_at + settles] if removal and removal.restored_at else [],
         Reason.YOUNG: [when + settles for when in (modified_at, one.named_at) if when],
     }
     no_end = reason is Reason.YOUNG and modified_at is None  # without a time, it is young for ever

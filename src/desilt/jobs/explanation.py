@@ -55,7 +55,7 @@ class Removal:
 
     run: str
     rule: str
-    at: datetime  # when it was condemned; of a restored one, when it came back
+    at: datetime  # when it was condemned
     state: State
     size: int
     in_trash: bool = False
@@ -64,6 +64,7 @@ class Removal:
     action: str = ""
     started_at: datetime | None = None
     run_state: str = ""
+    restored_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class Marked:
     inputs: Mapping[str, int]
     seconds: Mapping[str, float]  # by stage
     generation: int
+    mark: str
     held: int
     stored: Amount  # all there is where it looked
     base: str

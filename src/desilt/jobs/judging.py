@@ -185,14 +185,14 @@ def count_kept(answer: Answer, rows: pa.Table, found: npt.NDArray[np.int8], over
             mine = found == place
             answer.objects["", ORDER[place].value] += int(np.count_nonzero(mine))
             answer.bytes["", ORDER[place].value] += int((sizes * mine).sum())
-    for total in totals(rows, over & FOR_GOOD[found]):
+    for total in totals(rows.select(["folder", "size_bytes"]).filter(pa.array(over & FOR_GOOD[found]))):
         answer.done_objects[total.branch] += total.objects
         answer.done_bytes[total.branch] += total.bytes
 
 
 def count_gone(answer: Answer, gone: pa.Table) -> None:
     """Add what goes, by branch and partition."""
-    for total in totals(gone, np.ones(gone.num_rows, np.bool_)):
+    for total in totals(gone):
         answer.objects[total.branch, Reason.UNREFERENCED.value] += total.objects
         answer.bytes[total.branch, Reason.UNREFERENCED.value] += total.bytes
         answer.prefix_objects[total.folder] += total.objects

@@ -12,14 +12,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from desilt.clock import ManualClock
-from desilt.domain.run import Run, new_run, started
+from desilt.domain.run import Run, new_run
 from desilt.domain.times import check_date
-from desilt.errors import BadRequest, NotFound, OtherPolicy, Refused, StalePlan, StorageFailed, WrongTime
+from desilt.errors import BadRequest, NotFound, OtherPolicy, Refused, StalePlan, StorageFailed, Unreadable, WrongTime
 from desilt.jobs import every
 from desilt.jobs.job import Ask, Job
 from desilt.jobs.place import place_of
 from desilt.jobs.reporting import planned, publish
-from desilt.lake import ledger, locks, repositories, tickets, timekeeping, watermarks
+from desilt.jobs.situation import let_pass, situation
+from desilt.lake import ledger, locks, tickets, timekeeping, watermarks
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
@@ -27,13 +28,12 @@ from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
-from desilt.runs.report import Amount, Report, Swept, read_report
+from desilt.runs.report import Report, Swept, read_report
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import InProcess, Spread
-from desilt.sweep.guard import CLOCKS, WINDOW, Limits, Situation, guard
+from desilt.sweep.guard import CLOCKS, Limits, guard
 from desilt.sweep.sweeping import pieces, sweep_piece
 
-MARKER = "swept.json"
 TICKET_LIVES = 2  # after which the row of an expired ticket is dropped
 AS_USUAL, DEFAULT = Ask(), Limits()
 
@@ -49,9 +49,9 @@ def run(
     """Finish what an earlier run left unfinished, then plan and sweep; a report of each."""
     opened = open_run(repository, job.name, now=ask.now)
     with locks.held(repository.database, repository.uid, run=opened.id) as lock:
-        reports = [_finish(job, repository, spread, row, limits, lock) for row in unfinished(repository, job)]
+        finished = [_finish(repository, spread, row, limits, lock) for row in unfinished(repository)]
         made, report = _plan(job, repository, spread, ask, opened)
-        return [*filter(None, reports), _sweep(job, repository, spread, made, report, limits, lock)]
+        return [*filter(None, finished), _sweep(job, repository, spread, made, report, limits, lock)]
 
 
 def sweep(repository: Repository, spread: Spread, run_id: str, limits: Limits = DEFAULT) -> Report:
@@ -60,13 +60,16 @@ def sweep(repository: Repository, spread: Spread, run_id: str, limits: Limits = 
     folder, job = Folder(repository.store, repository.prefix, found), every.find(found.job)
     made, report = plans.read(folder), read_report(folder.get_text("report.json"))
     with locks.held(repository.database, repository.uid, run=made.run) as lock:
+        for row in unfinished(repository):
+            if row.id != made.run:
+                _finish(repository, spread, row, limits, lock)
         return _sweep(job, repository, spread, made, report, limits, lock)
 
 
-def unfinished(repository: Repository, job: Job) -> list[RunRow]:
-    """Runs that began to sweep and were cut off, oldest first."""
+def unfinished(repository: Repository) -> list[RunRow]:
+    """Runs of any job that began to sweep and were cut off, oldest first."""
     with repository.database.read() as tx:
-        rows = ledger.every(tx, repository.uid, job=job.name)
+        rows = ledger.every(tx, repository.uid)
     return [row for row in reversed(rows) if row.state is RunState.SWEEPING]
 
 
@@ -75,14 +78,18 @@ def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     clock = repository.clock()
     if now is not None:
         check_date(now)
-    if not isinstance(repository.clock, ManualClock):
-        store_now = timekeeping.store_time(repository.store)
-        if abs(clock - store_now) > CLOCKS:
-            raise WrongTime(clock, store_now, "the object store's")
-        if now is not None and now > clock:
-            raise BadRequest(f"--now {now.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
+    check_clock(repository)
+    if not isinstance(repository.clock, ManualClock) and now is not None and now > clock:
+        raise BadRequest(f"--now {now.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
     last = next((run_id for _, run_id in folders.runs_of(repository.store, repository.prefix, job=job)), None)
     return new_run(job, now=now or clock, started_at=clock, entropy=os.urandom(4), last=last)
+
+
+def check_clock(repository: Repository) -> None:
+    """Refuse to go on with a clock that the object store's contradicts."""
+    clock, store_now = repository.clock(), timekeeping.store_time(repository.store)
+    if abs(clock - store_now) > CLOCKS:
+        raise WrongTime(clock, store_now, "the object store's")
 
 
 def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run) -> tuple[Plan, Report]:
@@ -95,6 +102,7 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
         policy=marked.policy,
         action=ask.action,
         generation=marked.generation,
+        mark=marked.mark,
         commits=marked.inputs["commits"],
         held=marked.held,
         stored=marked.stored,
@@ -122,14 +130,14 @@ def _sweep(
     if known is not None and known.state is not RunState.SWEEPING:
         return _told(repository, folder, made, report)
     guard(made, limits, situation(job, repository, made), resuming=known is not None)
-    folder.put_json(MARKER, {"at": repository.clock().isoformat(), "generation": made.generation})
+    let_pass(repository, made)
     began = time.monotonic()
     with repository.database.write() as tx:
         locks.check(tx, lock)
-        ledger.begin(tx, repository.uid, _row(made))
+        ledger.begin(tx, repository.uid, _row(made, lock))
         done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
     spread.watch.begins("sweep")
-    spread(sweep_piece, pieces(made, lock, opening(repository, spread), done), weigh=int)
+    spread(sweep_piece, pieces(made, lock, opening(repository, spread), done, sent_at=repository.clock()), weigh=int)
     _audit(job, repository, spread, made, lock)
     report = replace(report, seconds={**report.seconds, "sweep": round(time.monotonic() - began, 3)})
     return _told(repository, folder, made, report)
@@ -153,16 +161,17 @@ def outcome(repository: Repository, run_id: str) -> Swept | None:
     return Swept(row.state, row.action, *counts)
 
 
-def _finish(job: Job, repository: Repository, spread: Spread, row: RunRow, limits: Limits, lock: Lock) -> Report | None:
+def _finish(repository: Repository, spread: Spread, row: RunRow, limits: Limits, lock: Lock) -> Report | None:
     """Take up a run that was cut off; None if it is too late for that, and the next looks at everything again."""
+    job = every.find(row.job)
     try:
         folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, row.id))
         made, report = plans.read(folder), read_report(folder.get_text("report.json"))
         return _sweep(job, repository, spread, made, report, limits, lock)
-    except (StalePlan, NotFound):
+    except (StalePlan, OtherPolicy, NotFound, Unreadable):
         with repository.database.write() as tx:
             locks.check(tx, lock)
-            ledger.end(tx, repository.uid, row.id, RunState.ABANDONED, at=repository.clock())
+            ledger.end(tx, repository.uid, row.id, RunState.ABANDONED, at=repository.clock(), fence=lock.fence)
             watermarks.forget(tx, repository.uid, job.name)
         return None
 
@@ -184,27 +193,7 @@ def _audit(job: Job, repository: Repository, spread: Spread, made: Plan, lock: L
         locks.check(tx, lock)
         save(tx)
         tickets.forget(tx, repository.uid, before=now - TICKET_LIVES * repository.core.ticket_life)
-        ledger.end(tx, repository.uid, made.run, state, at=now)
-
-
-def situation(job: Job, repository: Repository, made: Plan) -> Situation:
-    """What the guard looks at."""
-    now = repository.clock()
-    with repository.database.read() as tx:
-        generation = repositories.generation(tx, repository.uid)
-        runs = ledger.every(tx, repository.uid, job=job.name)
-        recent = Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW))
-    return Situation(
-        now,
-        timekeeping.store_time(repository.store),
-        repository.uid,
-        repository.name,
-        job.policy(repository),
-        generation,
-        [row for row in runs if row.id != made.run],
-        recent,
-        newest_generation(repository, job),
-    )
+        ledger.end(tx, repository.uid, made.run, state, at=now, fence=lock.fence)
 
 
 def refusal(job: Job, repository: Repository, run_id: str, limits: Limits = DEFAULT) -> Refused | None:
@@ -219,26 +208,12 @@ def refusal(job: Job, repository: Repository, run_id: str, limits: Limits = DEFA
     return None
 
 
-def newest_generation(repository: Repository, job: Job) -> int:
-    """The latest generation that plans in the store have seen, back to the last one that was swept."""
-    newest = 0
-    for name, run_id in folders.runs_of(repository.store, repository.prefix, job=job.name):
-        folder = Folder(repository.store, repository.prefix, Run(run_id, name, started(run_id)))
-        try:
-            newest = max(newest, plans.read(folder).generation)
-            folder.get_text(MARKER)
-            break
-        except NotFound:
-            continue
-    return newest
-
-
 def opening(repository: Repository, spread: Spread) -> Callable[[], Repository]:
     """How a task gets at the repository: as it is, or opened anew on another machine."""
     return (lambda: repository) if isinstance(spread, InProcess) else place_of(repository)
 
 
-def _row(made: Plan) -> RunRow:
+def _row(made: Plan, lock: Lock) -> RunRow:
     going = made.removes
     return RunRow(
         made.run,
@@ -250,4 +225,5 @@ def _row(made: Plan) -> RunRow:
         RunState.SWEEPING,
         going.objects,
         going.bytes,
+        lock.fence,
     )

@@ -3,27 +3,36 @@
 import secrets
 from datetime import datetime, timedelta
 
-from desilt.domain.run import started
-from desilt.errors import BadRequest, Conflict, NotFound
+from desilt.domain.run import is_run_id, started
+from desilt.errors import BadRequest, Conflict, NotFound, span
 from desilt.jobs import uncommitted
-from desilt.jobs.running import opening
+from desilt.jobs.running import check_clock, opening
 from desilt.lake import ledger, locks, tombstones, watermarks
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.repository import Repository
+from desilt.lake.tombstones import State
 from desilt.runs.folder import LAST, TRASH, trash_of
 from desilt.runs.plan import Action
 from desilt.sources.held import as_json
 from desilt.sources.spread import Spread
 from desilt.sweep.purging import Heap, Purged, purge
-from desilt.sweep.restoring import MOVED, Back, Wanted, restore
+from desilt.sweep.restoring import Back, Wanted, restore
 
 DAYS = timedelta(days=7)
+AFTER_TAKEOVER = timedelta(minutes=10)  # by then, a delete that an earlier owner had sent has arrived
 BATCHES_TO_A_TASK = 20
 
 
 def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: str = "") -> Back:
     """Everything that the trash still holds of a run, below ``prefix`` (of addresses), put where it was."""
-    row = swept_run(repository, run_id)
+    check_clock(repository)
+    row, began = swept_run(repository, run_id), repository.clock()
+    settled_down = row.ended_at is not None and began - row.ended_at >= AFTER_TAKEOVER
+    taken_over = row.ended_fence is not None and row.ended_fence != row.fence
+    if taken_over and not settled_down:
+        raise Conflict(
+            f"run {row.id} was taken over from an owner that may still be at work; try again in {span(AFTER_TAKEOVER)}"
+        )
     if row.state is RunState.SWEEPING:
         raise Conflict(f"run {row.id} was cut off; finish it first, with `desilt sweep`")
     if row.action != Action.TRASH:
@@ -31,7 +40,8 @@ def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: s
     with locks.held(repository.database, repository.uid, run=row.id) as lock:
         with repository.database.write() as tx:
             locks.check(tx, lock)
-            numbers = tombstones.batches_in(tx, repository.uid, row.id, *MOVED)
+            numbers = tombstones.batches_in(tx, repository.uid, row.id, *State)
+            at = max(began, tombstones.last_restored(tx, repository.uid, row.id) + timedelta(microseconds=1))
             mark = watermarks.find(tx, repository.uid, uncommitted.JOB)
             watermarks.forget(tx, repository.uid, uncommitted.JOB)  # if this is cut off, the next run looks everywhere
         folder = f"{repository.prefix}_desilt/restored/{row.id}-{secrets.token_hex(4)}/"
@@ -40,16 +50,18 @@ def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: s
                 opening(repository, spread),
                 lock,
                 row.id,
-                tuple(numbers[at : at + BATCHES_TO_A_TASK]),
+                tuple(numbers[first : first + BATCHES_TO_A_TASK]),
                 prefix,
-                mark[1]["settled"] if mark else {},
-                f"{folder}{at:08d}.parquet",
+                at,
+                mark[1].get("settled", {}) if mark else {},
+                f"{folder}{first:08d}.parquet",
+                failed_too=settled_down or repository.store.moves_cheaply,
             )
-            for at in range(0, len(numbers), BATCHES_TO_A_TASK)
+            for first in range(0, len(numbers), BATCHES_TO_A_TASK)
         ]
         spread.watch.begins("restore")
         back = sum(spread(restore, wanted, weigh=restored), Back())
-        if mark is not None:
+        if mark is not None and mark[1]:
             pending = [*mark[1]["pending"], *map(as_json, back.files)]
             with repository.database.write() as tx:
                 locks.check(tx, lock)
@@ -67,8 +79,9 @@ def empty(
     repository: Repository, spread: Spread, *, older_than: timedelta = DAYS, run_id: str | None = None
 ) -> dict[str, Purged]:
     """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
+    check_clock(repository)
     now = repository.clock()
-    wanted = swept_run(repository, run_id).id if run_id else None
+    wanted = None if run_id is None else swept_run(repository, run_id).id
     with locks.held(repository.database, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
         heaps = [
             Heap(opening(repository, spread), lock, run, branch)
@@ -93,6 +106,8 @@ def in_trash(repository: Repository) -> list[tuple[str, datetime]]:
     with repository.database.read() as tx:
         for folder in repository.store.folders(repository.prefix + TRASH):
             run_id = folder.rstrip("/").rpartition("/")[2]
+            if not is_run_id(run_id):
+                continue  # not ours
             row = ledger.find(tx, repository.uid, run_id)
             found.append((run_id, (row and row.ended_at) or started(run_id)))
     return found
@@ -100,6 +115,8 @@ def in_trash(repository: Repository) -> list[tuple[str, datetime]]:
 
 def swept_run(repository: Repository, wanted: str) -> RunRow:
     """The run in the ledger whose id is ``wanted``, begins so, or is the last one."""
+    if not wanted:
+        raise BadRequest("the id of a run is empty; write it, or the beginning of it, or `last`")
     with repository.database.read() as tx:
         rows = ledger.every(tx, repository.uid)
     found = rows[:1] if wanted == LAST else [row for row in rows if row.id.startswith(wanted)]

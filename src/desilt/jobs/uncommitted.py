@@ -43,6 +43,8 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     before = run.now - core.ticket_life - CLOCK_MARGIN  # fixed before anything is read
     stage = Stages(spread.watch)
     saved = nothing if ask.full or ask.inventory else read_saved(core, JOB)
+    if any(where < closed(core.clock(), core.ticket_life) for where in saved.settled.values()):
+        saved = nothing  # settled too early, by a clock that was wrong
     # In this order, since an address only ever moves from a ticket to a staging area to a commit.
     with stage("tickets and staged"):
         tickets = source.open_tickets(run, min(run.now, core.clock()))
@@ -51,9 +53,12 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     with stage("commits and ranges"):
         committed = source.committed(run)
     with stage("inventory"):
-        found = [chosen(source, ask.branch, staged.branches)] if ask.branch else branch_uids(core.store, core.prefix)
+        found = branch_uids(core.store, core.prefix)
+        if ask.branch is not None:
+            found = [chosen(source, ask.branch, staged.branches)]
         stored = listed(run, source, spread, ask, found, saved)
-    until = {} if ask.inventory else settling(found, saved, tickets, closed(run.now, core.ticket_life))
+    long_ago = closed(min(run.now, core.clock()), core.ticket_life)
+    until = {} if ask.inventory else settling(found, saved, tickets, long_ago)
 
     def judged() -> Answer:
         held = {
@@ -69,7 +74,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             before=before,
             folder=f"{core.prefix}{run.folder}",
             width=spread.width,
-            scope=branch_prefix(found[0]) if ask.branch else "",
+            scope="" if ask.branch is None else branch_prefix(found[0]),
             settled=until,
         )
         return sum(spread(judge, asked, weigh=judged_objects), Answer())
@@ -109,18 +114,19 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         inputs,
         stage.seconds,
         committed.generation,
+        committed.mark,
         held=committed.entries + staged.entries + tickets.file.rows,
         stored=judged_now + known,
         base=saved.run or current(source),
-        saves=None if ask.inventory else saved.after(answer, until, found, whole=not ask.branch),
+        saves=None if ask.inventory else saved.after(answer, until, found, whole=ask.branch is None),
     )
 
 
 def listed(run: Run, source: LakeSource, spread: Spread, ask: Ask, branches: list[str], saved: Saved) -> list[Listed]:
     """What is stored: all of it, or what is new since the last run, or what somebody else listed."""
     if ask.inventory is None:
-        return source.inventory(run, branches=branches if ask.branch else None, newer_than=saved.settled)
-    if ask.branch:
+        return source.inventory(run, branches=None if ask.branch is None else branches, newer_than=saved.settled)
+    if ask.branch is not None:
         raise BadRequest("--inventory is for the whole repository; leave --branch out")
     core = source.repository.core
     handed = handed_in.read(

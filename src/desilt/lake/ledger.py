@@ -8,7 +8,7 @@ from enum import StrEnum
 from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Row, Transaction
 
-RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes"
+RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes, fence, ended_fence"
 BATCH = "number, file, asked, removed, gone, failed, held_again, removed_bytes"
 
 
@@ -32,6 +32,8 @@ class RunRow:
     state: RunState
     objects: int  # planned
     bytes: int
+    fence: int = 0  # of the lock, when it began
+    ended_fence: int | None = None  # another one: it was cut off, and taken over
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,16 @@ def begin(tx: Transaction, repository: str, run: RunRow) -> None:
     """Before anything is removed: the run is on record. Begun twice, it is begun once."""
     ended = None if run.ended_at is None else microseconds(run.ended_at)
     tx.execute(
-        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         *(repository, run.id, run.job, run.policy, run.action, microseconds(run.started_at), ended),
-        *(run.state, run.objects, run.bytes),
+        *(run.state, run.objects, run.bytes, run.fence, run.ended_fence),
     )
 
 
-def end(tx: Transaction, repository: str, run: str, state: RunState, *, at: datetime) -> None:
+def end(tx: Transaction, repository: str, run: str, state: RunState, *, at: datetime, fence: int) -> None:
     tx.execute(
-        "UPDATE runs SET state = ?, ended_at = ? WHERE repository = ? AND id = ?",
-        *(state, microseconds(at), repository, run),
+        "UPDATE runs SET state = ?, ended_at = ?, ended_fence = ? WHERE repository = ? AND id = ?",
+        *(state, microseconds(at), fence, repository, run),
     )
 
 
@@ -99,13 +101,14 @@ def write_ahead(tx: Transaction, repository: str, run: str, ahead: BatchRow) -> 
     )
 
 
-def write_result(tx: Transaction, repository: str, run: str, done: BatchRow) -> bool:
+def write_result(tx: Transaction, repository: str, run: str, done: BatchRow, *, at: datetime) -> bool:
     """What came of a batch; False if somebody wrote that already."""
     return bool(
         tx.execute(
-            "UPDATE batches SET file = ?, removed = ?, gone = ?, failed = ?, removed_bytes = ? "
+            "UPDATE batches SET file = ?, removed = ?, gone = ?, failed = ?, removed_bytes = ?, recorded_at = ? "
             "WHERE repository = ? AND run = ? AND number = ? AND file = ''",
-            *(done.file, done.removed, done.gone, done.failed, done.removed_bytes, repository, run, done.number),
+            *(done.file, done.removed, done.gone, done.failed, done.removed_bytes, microseconds(at)),
+            *(repository, run, done.number),
         )
     )
 
@@ -119,10 +122,10 @@ def total(rows: Iterator[BatchRow] | list[BatchRow]) -> BatchRow:
 
 
 def removed_since(tx: Transaction, repository: str, since: datetime) -> tuple[int, int]:
-    """Objects and bytes that runs removed whose start was at ``since`` or later."""
+    """Objects and bytes that runs removed at ``since`` or later."""
     row = tx.one(
-        "SELECT COALESCE(SUM(b.removed), 0), COALESCE(SUM(b.removed_bytes), 0) FROM batches b "
-        "JOIN runs r ON r.repository = b.repository AND r.id = b.run WHERE b.repository = ? AND r.started_at >= ?",
+        "SELECT COALESCE(SUM(removed), 0), COALESCE(SUM(removed_bytes), 0) FROM batches "
+        "WHERE repository = ? AND recorded_at >= ?",
         *(repository, microseconds(since)),
     )
     assert row is not None
@@ -130,6 +133,6 @@ def removed_since(tx: Transaction, repository: str, since: datetime) -> tuple[in
 
 
 def _run(row: Row) -> RunRow:
-    run, job, policy, action, started_at, ended_at, state, objects, size = row
+    run, job, policy, action, started_at, ended_at, state, *rest = row
     ended = None if ended_at is None else moment(ended_at)
-    return RunRow(run, job, policy, action, moment(started_at), ended, RunState(state), objects, size)
+    return RunRow(run, job, policy, action, moment(started_at), ended, RunState(state), *rest)

@@ -6,6 +6,7 @@ known to be dead, the lock is taken over. Every transaction that condemns checks
 its fence: an old owner that wakes up finds that it has none.
 """
 
+import hashlib
 import os
 import secrets
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import FencedOff, Locked, StorageFailed
@@ -41,7 +43,7 @@ def take(tx: Transaction, repository: str, *, run: str, owner: str) -> Lock:
     if row is not None:
         fence = int(row[0]) + 1
         if row[1] and not _dead(str(row[1]), silent=now - moment(row[3])):
-            raise Locked(str(row[2]), str(row[1]).rpartition(" ")[0], now - moment(row[3]))
+            raise Locked(str(row[2]), str(row[1]).partition("#")[0], now - moment(row[3]))
     tx.execute(
         "INSERT INTO locks (repository, fence, owner, run, beat_at) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (repository) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, "
@@ -83,7 +85,7 @@ def holder(tx: Transaction, repository: str) -> tuple[str, datetime] | None:
 def held(database: Database, repository: str, *, run: str) -> Iterator[Lock]:
     """The lock for as long as the block runs, kept alive by a thread."""
     with database.write() as tx:
-        lock = take(tx, repository, run=run, owner=f"process {os.getpid()} on {socket.gethostname()} {_token()}")
+        lock = take(tx, repository, run=run, owner=f"process {os.getpid()} on {_machine()} {secrets.token_hex(4)}")
     ended = threading.Event()
 
     def beating() -> None:
@@ -106,8 +108,13 @@ def held(database: Database, repository: str, *, run: str) -> Iterator[Lock]:
             release(tx, lock)
 
 
-def _token() -> str:
-    return secrets.token_hex(4)
+def _machine() -> str:
+    """Where process numbers mean the same: a host since it was started, and a container on it."""
+    facts = []
+    for path in (Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")):
+        with suppress(OSError):
+            facts.append(str(path.readlink()) if path.is_symlink() else path.read_text())
+    return f"{socket.gethostname()}#{hashlib.sha256(''.join(facts).encode()).hexdigest()[:8]}"
 
 
 def _dead(owner: str, *, silent: timedelta) -> bool:
@@ -115,7 +122,7 @@ def _dead(owner: str, *, silent: timedelta) -> bool:
         return True
     words = owner.split()
     number, host = int(words[1]), words[3]
-    if host != socket.gethostname() or number == os.getpid():
+    if host != _machine() or number == os.getpid():
         return False
     try:
         os.kill(number, 0)

@@ -7,6 +7,7 @@ processes share a partition, and none is ever filled past its size.
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,8 +32,8 @@ class Lease:
 class Partitions:
     """The addresses of new objects, for one process."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, check: Callable[[], None]) -> None:
+        self._database, self._clock, self._check = database, clock, check
         self._leases: dict[str, Lease] = {}
         self._slots: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -53,6 +54,15 @@ class Partitions:
     def _lease(self, branch: str, now: datetime) -> Lease:
         """Slots in the fullest open partition, or in a new one; more each time a process comes back."""
         slots = self._slots[branch] = min(2 * self._slots.get(branch, FIRST_SLOTS // 2), MOST_SLOTS)
+        found = self._share(branch, now, slots)
+        if found is None:
+            self._check()  # a name from a wrong clock would lie where collectors no longer look
+            found = self._share(branch, now, slots, opening=True)
+        assert found is not None
+        return Lease(found[0], slots, found[1] + address.PARTITION_AGE)
+
+    def _share(self, branch: str, now: datetime, slots: int, *, opening: bool = False) -> tuple[str, datetime] | None:
+        """The name of a partition with ``slots`` more handed out, and when it was opened; None if there is none."""
         with self._database.write() as tx:
             tx.lock(f"partitions/{branch}")
             row = tx.one(
@@ -61,18 +71,19 @@ class Partitions:
                 *(branch, microseconds(now - address.PARTITION_AGE), microseconds(now), slots),
                 address.PARTITION_OBJECTS,
             )
-            if row is None:
-                name, opened_at = address.partition(now, new_uid(now)), now
+            if row is not None:
                 tx.execute(
-                    "INSERT INTO partitions (branch, name, opened_at, objects) VALUES (?, ?, ?, ?)",
-                    *(branch, name, microseconds(now), slots),
+                    "UPDATE partitions SET objects = objects + ? WHERE branch = ? AND name = ?", slots, branch, row[0]
                 )
-            else:
-                name, opened_at = str(row[0]), moment(row[1])
-                tx.execute(
-                    "UPDATE partitions SET objects = objects + ? WHERE branch = ? AND name = ?", slots, branch, name
-                )
-        return Lease(name, slots, opened_at + address.PARTITION_AGE)
+                return str(row[0]), moment(row[1])
+            if not opening:
+                return None
+            name = address.partition(now, new_uid(now))
+            tx.execute(
+                "INSERT INTO partitions (branch, name, opened_at, objects) VALUES (?, ?, ?, ?)",
+                *(branch, name, microseconds(now), slots),
+            )
+            return name, now
 
 
 def new_uid(now: datetime) -> str:

@@ -15,6 +15,8 @@ from desilt.lake.database import Pool, Row, borrowed
 PAGE = 10_000
 ADVISORY_LOCK = 0x6465_7369_6C74  # "desilt"
 CURSORS = itertools.count()
+# Each statement sees what others committed before it: after a lock was waited for, that is what matters.
+WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -33,7 +35,7 @@ class PostgreSQL:
 
     @contextmanager
     def write(self) -> Iterator["PostgreSQLTransaction"]:
-        with self._transaction("BEGIN") as transaction:
+        with self._transaction(WRITING) as transaction:
             yield transaction
 
     def close(self) -> None:
@@ -49,7 +51,11 @@ class PostgreSQL:
                 connection.execute("COMMIT")
 
     def _connect(self) -> "psycopg.Connection[Row]":
-        return psycopg.connect(self.url, autocommit=True, application_name="desilt")
+        connection: psycopg.Connection[Row] = psycopg.connect(self.url, autocommit=True, application_name="desilt")
+        row = connection.execute("SHOW synchronous_commit").fetchone()
+        if row and row[0] == "off":  # a tombstone must not be lost after its object is gone
+            connection.execute("SET synchronous_commit TO on")
+        return connection
 
 
 class PostgreSQLTransaction:

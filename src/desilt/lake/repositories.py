@@ -6,6 +6,7 @@ writing are done. Whoever moves a ref calls :func:`moved`, so that a plan can te
 whether refs are still what it saw.
 """
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -74,10 +75,20 @@ def generation(tx: Transaction, uid: str) -> int:
     return int(row[0])
 
 
+def mark_at(tx: Transaction, uid: str, generation: int) -> str:
+    """What tells this move of refs from another with the same number; "" for one that was never made here."""
+    row = tx.one("SELECT mark FROM moves WHERE repository = ? AND generation = ?", uid, generation)
+    return str(row[0]) if row else ""
+
+
 def moved(tx: Transaction, uid: str) -> None:
     """A ref moves in this transaction."""
     tx.lock(uid, shared=True)
     tx.execute("UPDATE repositories SET generation = generation + 1 WHERE uid = ?", uid)
+    tx.execute(
+        "INSERT INTO moves (repository, generation, mark) SELECT uid, generation, ? FROM repositories WHERE uid = ?",
+        *(secrets.token_hex(8), uid),
+    )
 
 
 def writing(tx: Transaction, uid: str) -> None:

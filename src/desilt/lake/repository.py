@@ -9,7 +9,7 @@ from desilt.domain.history import Commit
 from desilt.domain.names import check_text
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest
-from desilt.lake import branching, linking, manifest, reading, refs, repositories, tombstones
+from desilt.lake import branching, linking, manifest, reading, refs, repositories, timekeeping, tombstones
 from desilt.lake.committing import Committer, Signature
 from desilt.lake.core import Core
 from desilt.lake.listing import PAGE, CommonPrefix
@@ -32,9 +32,12 @@ class Repository:
         self.core = core
         self.name, self.uid, self.default_branch, self.prefix = core.name, core.uid, core.default_branch, core.prefix
         self.database, self.store, self.ranges, self.clock = core.database, core.store, core.ranges, core.clock
-        self._partitions = Partitions(core.database, core.clock)
+        self._partitions = Partitions(core.database, core.clock, self._check_clock)
         self._committer = Committer(core)
         self._writer = Writer(core, self._partitions)
+
+    def _check_clock(self) -> None:
+        timekeeping.check(self.clock(), timekeeping.store_time(self.store))
 
     # ---- refs
 

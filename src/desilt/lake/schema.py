@@ -24,6 +24,12 @@ STAGING = """CREATE TABLE staging (
     ) {clustered}"""
 
 RUNS = [
+    """CREATE TABLE moves (         -- of refs, each with a mark of its own: a restored database has other marks
+        repository TEXT NOT NULL,
+        generation {int} NOT NULL,
+        mark TEXT NOT NULL,
+        PRIMARY KEY (repository, generation)
+    )""",
     "CREATE INDEX tombstones_by_run ON tombstones (repository, run, batch)",
     """CREATE TABLE locks (         -- one run at a time; rows stay, so that fences only ever grow
         repository TEXT PRIMARY KEY,
@@ -41,6 +47,8 @@ RUNS = [
         started_at {int} NOT NULL,
         ended_at {int},
         state TEXT NOT NULL,
+        fence {int} NOT NULL,     -- of the lock, when it began; another at its end tells that it was taken over
+        ended_fence {int},
         objects {int} NOT NULL,   -- planned
         bytes {int} NOT NULL,
         PRIMARY KEY (repository, id)
@@ -56,7 +64,26 @@ RUNS = [
         failed {int} NOT NULL DEFAULT 0,
         held_again {int} NOT NULL,
         removed_bytes {int} NOT NULL DEFAULT 0,
+        recorded_at {int},
         PRIMARY KEY (repository, run, number)
+    )""",
+    """CREATE TABLE policies (      -- what the owner of a repository told a job to do
+        repository TEXT NOT NULL,
+        job TEXT NOT NULL,
+        document TEXT NOT NULL,   -- JSON
+        set_at {int} NOT NULL,
+        PRIMARY KEY (repository, job)
+    )""",
+    """CREATE TABLE holds (         -- orders to keep, by people
+        repository TEXT NOT NULL,
+        id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        value TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        made_at {int} NOT NULL,
+        until {int},              -- NULL: until it is taken away
+        inserted {int} NOT NULL,  -- the repository's generation then
+        PRIMARY KEY (repository, id)
     )""",
     """CREATE TABLE watermarks (    -- where the next run of a job begins
         repository TEXT NOT NULL,
@@ -134,6 +161,7 @@ TABLES = [
         size_bytes {int} NOT NULL DEFAULT 0,
         batch {int} NOT NULL DEFAULT -1,
         state TEXT NOT NULL DEFAULT 'condemned', -- what became of the object; 'restored' is no tombstone any more
+        restored_at {int},
         PRIMARY KEY (repository, address)
     )""",
     *RUNS,
@@ -188,6 +216,7 @@ def upgrade(database: Database) -> None:
             "ALTER TABLE tombstones ADD COLUMN size_bytes {int} NOT NULL DEFAULT 0",
             "ALTER TABLE tombstones ADD COLUMN batch {int} NOT NULL DEFAULT -1",
             "ALTER TABLE tombstones ADD COLUMN state TEXT NOT NULL DEFAULT 'condemned'",
+            "ALTER TABLE tombstones ADD COLUMN restored_at {int}",
             *RUNS,
             "ALTER TABLE staging RENAME TO staging_1",
             STAGING,

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import Gone
-from desilt.lake.database import Transaction
+from desilt.lake.database import Row, Transaction
 
 AT_ONCE = 500  # parameters to a statement
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
+RECORD = f"{COLUMNS}, restored_at"
 
 
 class State(StrEnum):
@@ -29,6 +30,7 @@ class State(StrEnum):
     GONE = "already gone"
     TRASHED = "trashed"  # moved aside, and can be brought back
     FAILED = "failed"  # the store said no: it may be there still
+    RESTORING = "restoring"  # on its way back from the trash
     RESTORED = "restored"  # brought back: whoever pointed to it can read it again
 
 
@@ -39,10 +41,11 @@ class Tombstone:
     address: str
     run: str
     rule: str
-    condemned_at: datetime  # or restored
+    condemned_at: datetime
     size: int = 0
     batch: int = -1
     state: State = State.CONDEMNED
+    restored_at: datetime | None = None
 
 
 def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> None:
@@ -51,7 +54,7 @@ def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> No
         f"INSERT INTO tombstones (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
         "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
-        "state = excluded.state",
+        "state = excluded.state, restored_at = NULL",
         (
             (repository, one.address, one.run, one.rule, microseconds(one.condemned_at), one.size, one.batch, one.state)
             for one in stones
@@ -60,21 +63,26 @@ def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> No
 
 
 def settle(tx: Transaction, repository: str, run: str, batch: int, state: State) -> None:
-    """What became of a batch's objects, all of them; exceptions are told by :func:`turn` afterwards."""
+    """What became of the objects that ``run`` condemned in a batch; exceptions are told by :func:`turn` before."""
     tx.execute(
-        "UPDATE tombstones SET state = ? WHERE repository = ? AND run = ? AND batch = ?", state, repository, run, batch
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND run = ? AND batch = ? AND state = ?",
+        *(state, repository, run, batch, State.CONDEMNED),
     )
 
 
-def turn(
-    tx: Transaction, repository: str, addresses: Iterable[str], state: State, *, at: datetime | None = None
-) -> None:
-    """These are in ``state`` now; with ``at``, since then."""
-    moved = ", condemned_at = ?" if at else ""
-    values = [microseconds(at)] if at else []
+def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: State) -> None:
+    """What became of some that ``run`` condemned; what is no longer its own, or no longer condemned, stays as it is."""
     tx.execute_many(
-        f"UPDATE tombstones SET state = ?{moved} WHERE repository = ? AND address = ?",
-        ((state, *values, repository, address) for address in addresses),
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
+        ((state, repository, address, run, State.CONDEMNED) for address in addresses),
+    )
+
+
+def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: State, *, at: datetime) -> None:
+    """Some that ``run`` removed are brought back: :attr:`State.RESTORING`, then :attr:`State.RESTORED`."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ?, restored_at = ? WHERE repository = ? AND address = ? AND run = ?",
+        ((state, microseconds(at), repository, address, run) for address in addresses),
     )
 
 
@@ -117,7 +125,7 @@ def recorded(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict
         some = addresses[at : at + AT_ONCE]
         marks = ", ".join("?" * len(some))
         rows = tx.rows(
-            f"SELECT {COLUMNS} FROM tombstones WHERE repository = ? AND address IN ({marks})", repository, *some
+            f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND address IN ({marks})", repository, *some
         )
         found |= {row[0]: _tombstone(row) for row in rows}
     return found
@@ -127,19 +135,25 @@ def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = No
     """What ``run`` condemned, in order of addresses; or only in one ``batch``."""
     where, values = ("", ()) if batch is None else (" AND batch = ?", (batch,))
     rows = tx.rows(
-        f"SELECT {COLUMNS} FROM tombstones WHERE repository = ? AND run = ?{where} ORDER BY address",
+        f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND run = ?{where} ORDER BY address",
         *(repository, run, *values),
     )
     return map(_tombstone, rows)
 
 
 def restored_since(tx: Transaction, repository: str, since: datetime) -> list[str]:
-    """Addresses that were brought back at ``since`` or later."""
+    """Addresses that were brought back at ``since`` or later, or are on their way."""
     rows = tx.rows(
-        "SELECT address FROM tombstones WHERE repository = ? AND state = ? AND condemned_at >= ?",
-        *(repository, State.RESTORED, microseconds(since)),
+        "SELECT address FROM tombstones WHERE repository = ? AND (restored_at >= ? OR state = ?)",
+        *(repository, microseconds(since), State.RESTORING),
     )
     return [str(row[0]) for row in rows]
+
+
+def last_restored(tx: Transaction, repository: str, run: str) -> datetime:
+    """When something of ``run`` was last brought back; 1970 if never."""
+    row = tx.one("SELECT MAX(restored_at) FROM tombstones WHERE repository = ? AND run = ?", repository, run)
+    return moment(row[0] if row and row[0] is not None else 0)
 
 
 def every(tx: Transaction, repository: str) -> pa.Array:
@@ -155,8 +169,7 @@ def refuse_gone(tx: Transaction, repository: str, address: str, path: str) -> No
         raise Gone(path, stone.run, stone.rule, stone.condemned_at)
 
 
-def _tombstone(row: tuple[object, ...]) -> Tombstone:
-    address, run, rule, at, size, batch, state = row
-    return Tombstone(
-        str(address), str(run), str(rule), moment(int(str(at))), int(str(size)), int(str(batch)), State(str(state))
-    )
+def _tombstone(row: Row) -> Tombstone:
+    address, run, rule, at, size, batch, state, restored_at = row
+    back = None if restored_at is None else moment(restored_at)
+    return Tombstone(address, run, rule, moment(at), size, batch, State(state), back)

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from desilt.domain.run import FOLDER, Run, started
+from desilt.domain.run import FOLDER, Run, is_run_id, started
 from desilt.errors import BadRequest, NotFound
 from desilt.objects.store import ObjectStore
 
@@ -71,11 +71,13 @@ def runs_of(store: ObjectStore, prefix: str, *, job: str | None = None) -> list[
     """The job and id of every run whose folder is there, newest first."""
     jobs = [job] if job else [_last(folder) for folder in store.folders(prefix + FOLDER)]
     found = [(_last(folder), name) for name in jobs for folder in store.folders(f"{prefix}{FOLDER}{name}/")]
-    return [(name, run_id) for run_id, name in sorted(found)]
+    return [(name, run_id) for run_id, name in sorted(found) if is_run_id(run_id)]
 
 
 def find(store: ObjectStore, prefix: str, wanted: str) -> Run:
     """The run whose id is ``wanted``, or begins so, or is the last one; its moment is its plan's to tell."""
+    if not wanted:
+        raise BadRequest("the id of a run is empty; write it, or the beginning of it, or `last`")
     found = runs_of(store, prefix)
     if wanted != LAST:
         found = [(job, run_id) for job, run_id in found if run_id.startswith(wanted)]

@@ -4,6 +4,7 @@ Its rows are Parquet files; this says which they are, down to their hashes. A
 sweep removes what a plan says and nothing else, in the way it says.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -48,6 +49,7 @@ class Plan:
     policy: str  # what the job was told to do
     action: Action
     generation: int  # of refs, when commits were read
+    mark: str  # and what tells that move of refs from another with the same number
     commits: int
     held: int  # addresses that commits, staging areas and tickets hold
     stored: Amount  # all there is where the plan looked
@@ -71,7 +73,7 @@ class Plan:
 
 def write(folder: Folder, plan: Plan) -> None:
     facts = {**asdict(plan), "now": plan.now.isoformat(), "version": VERSION}
-    folder.put_json(FILE, facts)
+    folder.put_json(FILE, {**facts, "sha256": _sum(facts)})
 
 
 def read(folder: Folder) -> Plan:
@@ -82,8 +84,11 @@ def read(folder: Folder) -> Plan:
         raise NotFound("plan of run", folder.run.id, "it was not finished; plan again") from None
     except ValueError:
         raise Unreadable(f"{folder.root}{FILE} is not JSON; plan again") from None
-    if facts.pop("version", None) != VERSION:
+    if not isinstance(facts, dict) or facts.get("version") != VERSION:
         raise Unreadable(f"{folder.root}{FILE} was written by another version of desilt; plan again")
+    if facts.pop("sha256", None) != _sum(facts):
+        raise Unreadable(f"{folder.root}{FILE} is not what was written; plan again")
+    del facts["version"]
     facts["files"] = tuple(PlanFile(**one) for one in facts["files"])
     facts["stored"], facts["action"] = Amount(**facts["stored"]), Action(facts["action"])
     facts["now"] = datetime.fromisoformat(facts["now"])
@@ -91,6 +96,10 @@ def read(folder: Folder) -> Plan:
     if (found.run, found.job) != (folder.run.id, folder.run.job):
         raise Unreadable(f"{folder.root}{FILE} is the plan of run {found.run}; plan again")
     return found
+
+
+def _sum(facts: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def run_of(plan: Plan) -> Run:

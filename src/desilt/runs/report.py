@@ -7,6 +7,7 @@ from typing import Any
 
 from desilt import __version__
 from desilt.domain.run import Run
+from desilt.errors import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,13 @@ class Report:
 
 def read_report(text: str) -> Report:
     """A report from its JSON."""
-    facts = json.loads(text)
+    try:
+        return _read(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise Unreadable("this is not the report of a run; plan again") from None
+
+
+def _read(facts: dict[str, Any]) -> Report:
     del facts["removed"], facts["kept"]
     facts["remove"] = {
         branch: {reason: Amount(**amount) for reason, amount in reasons.items()}

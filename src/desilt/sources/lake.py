@@ -29,6 +29,7 @@ class Committed:
     ranges: int
     entries: int
     generation: int  # of refs, when commits were read
+    mark: str  # of that move of refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class LakeSource:
         """What every commit holds, reachable or not; ranges that were never decoded are, now."""
         with self._core.database.read() as tx:
             generation = repositories.generation(tx, self._core.uid)
+            mark = repositories.mark_at(tx, self._core.uid, generation)
             found = list(commits.every(tx, self._core.uid))
             named = {branch.head for branch in refs.branches(tx, self._core.uid)}
             named |= {tag.target for tag in refs.tags(tx, self._core.uid)}
@@ -109,7 +111,7 @@ class LakeSource:
         files = range_cache.held(self._spread, self._core.store, self._core.prefix, wanted, source=RANGES)
         names = "".join(f"{listed.id}\n" for listed in wanted)
         self._core.store.put(f"{self._core.prefix}{run.folder}inputs/ranges.txt", [names.encode()])
-        return Committed(files, len(metaranges), len(wanted), sum(listed.count for listed in wanted), generation)
+        return Committed(files, len(metaranges), len(wanted), sum(listed.count for listed in wanted), generation, mark)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         """Cache files that turned out damaged are not used again; what they held is decoded anew."""

@@ -61,12 +61,15 @@ def _held(tx: Transaction, repository: Repository, plan: Plan, addresses: list[s
     waiting = tickets.holders(tx, repository.uid, addresses, since=now - CLOCK_MARGIN)
     back |= dict.fromkeys(waiting, "an upload under way holds it")
     for address, stone in tombstones.recorded(tx, repository.uid, addresses).items():
+        lately = plan.started_at - CLOCK_MARGIN
         if stone.run == plan.run:
             back[address] = "the plan names it twice"
-        elif stone.state is State.RESTORED and stone.condemned_at >= plan.started_at:
+        elif stone.state is State.RESTORING or (stone.restored_at is not None and stone.restored_at >= lately):
             back[address] = "it was restored since"
-        elif stone.run < plan.run and stone.state in (State.REMOVED, State.GONE, State.TRASHED):
-            back[address] = f"run {stone.run} removed it"  # a later run, which knew more
+        elif stone.state is State.TRASHED:
+            back[address] = f"run {stone.run} moved it to the trash"
+        elif stone.state in (State.REMOVED, State.GONE) and stone.condemned_at >= lately:
+            back[address] = f"run {stone.run} removed it since"
     return back
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
 
 from desilt.errors import (
     FirstRun,
@@ -32,6 +33,7 @@ class Limits:
     allow_empty: bool = False
     confirm: bool = False
     after_restore: bool = False
+    clock_is_right: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,15 @@ class Situation:
     repository: str  # its uid
     name: str
     policy: str
-    generation: int
     runs: Sequence[RunRow]  # of the plan's job, newest first
     recent: Amount  # removed within the window
-    newest_generation: int  # that plans in the store have seen, back to the last that was swept
+    same_past: bool  # whether the database still has the history that the plan saw
+    lost: str  # what earlier plans have seen and it has no longer; "" if nothing
 
 
 def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> None:
     """Refuse to sweep ``plan`` if anything speaks against it. A run that was cut off passed the limits before."""
-    check_clocks(seen)
+    check_clocks(limits, seen)
     check_age(plan, limits, seen)
     check_history(plan, limits, seen)
     if plan.repository != seen.repository:
@@ -71,12 +73,12 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
         raise FirstRun(plan.job, plan.run)
 
 
-def check_clocks(seen: Situation) -> None:
+def check_clocks(limits: Limits, seen: Situation) -> None:
     if abs(seen.now - seen.store_now) > CLOCKS:
         raise WrongTime(seen.now, seen.store_now, "the object store's")
     last = max((run.ended_at or run.started_at for run in seen.runs), default=seen.now)
-    if last - seen.now > CLOCKS:
-        raise WrongTime(seen.now, last, "the last run was at")
+    if last - seen.now > CLOCKS and not limits.clock_is_right:
+        raise WrongTime(seen.now, last, "the last run was at", "mend this one, or pass --clock-is-right if it is")
 
 
 def check_age(plan: Plan, limits: Limits, seen: Situation) -> None:
@@ -89,12 +91,12 @@ def check_age(plan: Plan, limits: Limits, seen: Situation) -> None:
 
 def check_history(plan: Plan, limits: Limits, seen: Situation) -> None:
     """A database that is older than what was planned from it knows too little of what is held."""
-    if seen.generation < plan.generation:
-        raise OtherPolicy(plan.run, f"saw refs at generation {plan.generation}, they are at {seen.generation} now")
-    if seen.generation < seen.newest_generation and not limits.after_restore:
-        raise WentBack(f"refs are at generation {seen.generation}, a plan here saw {seen.newest_generation}")
+    if not seen.same_past:
+        raise OtherPolicy(plan.run, "was made from a history that the database no longer has")
+    if seen.lost and not limits.after_restore:
+        raise WentBack(seen.lost)
 
 
 def check_share(what: str, going: int, total: int, recent: int, limit: float) -> None:
-    if going + recent > limit * (total + recent):
+    if going + recent > Fraction(str(limit)) * (total + recent):
         raise TooMuch(what, going, total, limit, recent)

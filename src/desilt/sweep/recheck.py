@@ -28,8 +28,8 @@ class Recheck:
         """Read what commits have brought since the last look."""
         with self._repository.database.read() as tx:
             generation = repositories.generation(tx, self._repository.uid)
-            if generation < self.generation:
-                raise WentBack(f"refs are at generation {generation}, the plan saw {self.generation}")
+            if repositories.mark_at(tx, self._repository.uid, self._plan.generation) != self._plan.mark:
+                raise WentBack(f"the database does not know generation {self._plan.generation}, which the plan saw")
             new = commits.metaranges_since(tx, self._repository.uid, self.generation)
         judged = self._known() if new else set()
         for metarange in sorted(new):

@@ -11,15 +11,15 @@ from desilt.errors import DesiltError, NotFound
 from desilt.objects.store import ObjectStore, Outcome, Result
 
 PAUSES = (0.2, 1.0, 5.0, 15.0)  # seconds between tries
+COPIES_AT_ONCE = 32  # where a move is a copy: so many take a moment, not minutes
 SURE_SECONDS = 20.0  # how long a look at the lock is good for: a third of what an owner may be silent
 
 
 class Sure:
     """Whether this process may still remove what it condemned: looked up again before it is too old to rely on."""
 
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
-        self.since = now()
+    def __init__(self, look: Callable[[], None], *, since: float) -> None:
+        self._look, self.since = look, since  # since before the transaction that last looked
 
     def check(self) -> None:
         if now() - self.since > SURE_SECONDS:
@@ -41,29 +41,41 @@ def remove(
     found: dict[str, Outcome] = {}
     rest = list(dict.fromkeys(keys))
     for pause in (*PAUSES, None):
-        sure.check()
-        outcomes = store.delete_many(rest) if places is None else _moved(store, rest, places)
+        outcomes = _deleted(store, rest, sure) if places is None else _moved(store, rest, places, sure)
         found |= {one.key: one for one in outcomes}
         rest = [one.key for one in outcomes if one.result is Result.FAILED]
         if not rest or pause is None:
             break
         sleep(pause)
-    found |= {key: _looked_at(store, found[key]) for key in rest}
+    found |= {key: _looked_at(store, found[key], places) for key in rest}
     return [found[key] for key in keys]
 
 
-def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str]) -> list[Outcome]:
+def _deleted(store: ObjectStore, keys: Sequence[str], sure: Sure) -> list[Outcome]:
+    sure.check()
+    return store.delete_many(keys)
+
+
+def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str], sure: Sure) -> list[Outcome]:
     """Moved now, or by a try before this one that was cut off."""
-    outcomes = store.move_many([(key, places[key]) for key in keys])
+    size = len(keys) if store.moves_cheaply else COPIES_AT_ONCE
+    outcomes: list[Outcome] = []
+    for at in range(0, len(keys), size):
+        sure.check()
+        outcomes += store.move_many([(key, places[key]) for key in keys[at : at + size]])
     return [
         Outcome(one.key, Result.REMOVED) if one.result is Result.GONE and _is_there(store, places[one.key]) else one
         for one in outcomes
     ]
 
 
-def _looked_at(store: ObjectStore, failed: Outcome) -> Outcome:
-    """After the last failure: gone after all, or still there."""
-    return failed if _is_there(store, failed.key) else Outcome(failed.key, Result.GONE)
+def _looked_at(store: ObjectStore, failed: Outcome, places: dict[str, str] | None) -> Outcome:
+    """After the last failure: moved after all, gone after all, or still there. A disk knows; a request may be lost."""
+    if places is not None and _is_there(store, places[failed.key]) and not _is_there(store, failed.key):
+        return Outcome(failed.key, Result.REMOVED)
+    if store.moves_cheaply or _is_there(store, failed.key):
+        return failed
+    return Outcome(failed.key, Result.GONE)
 
 
 def _is_there(store: ObjectStore, key: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -18,7 +19,9 @@ from desilt.runs.folder import trash_of
 from desilt.sources.held import HeldFile, put
 from desilt.sources.inventory import inventory_rows
 
-MOVED = (State.TRASHED, State.CONDEMNED)  # the latter: by a run that was cut off, and given up, before it said so
+# What comes back: what lies in the trash, what a run failed to move or was cut off at, and what lies there unknown.
+MOVING = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED)
+MISSED = (State.TRASHED, State.RESTORING, State.REMOVED)  # the last: purged
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,10 @@ class Wanted:
     run: str
     numbers: tuple[int, ...]
     prefix: str  # of addresses
+    at: datetime  # of this restore, and of no other of this run
     settled: Mapping[str, str]  # where no listing would find them again
     target: str  # the file that tells the next run of those
+    failed_too: bool  # whether objects that could not be moved are surely left alone by now
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def restore(wanted: Wanted) -> Back:
             stones = [
                 stone
                 for stone in tombstones.of_run(tx, repository.uid, wanted.run, batch=number)
-                if stone.state in MOVED and stone.address.startswith(wanted.prefix)
+                if stone.address.startswith(wanted.prefix) and _may_come_back(stone, wanted)
             ]
         found, some = _restore(repository, wanted, stones)
         back += some
@@ -71,28 +76,48 @@ def restore(wanted: Wanted) -> Back:
     return back + Back(files=_noted(repository, wanted, there))
 
 
+def _may_come_back(stone: Tombstone, wanted: Wanted) -> bool:
+    if stone.state is State.RESTORED:  # by an earlier try of this task
+        return stone.restored_at == wanted.at
+    return stone.state is not State.FAILED or wanted.failed_too
+
+
 def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) -> tuple[list[ObjectInfo], Back]:
+    """Announce what is in the trash, move it, then lift its tombstones."""
+    trash = trash_of(repository.prefix, wanted.run)
+    moving = [
+        stone
+        for stone in stones
+        if stone.state in MOVING or (stone.state is State.GONE and _at(repository, trash + stone.address))
+    ]
     with repository.database.write() as tx:
         locks.check(tx, wanted.lock)
-    trash = trash_of(repository.prefix, wanted.run)
-    pairs = [(trash + stone.address, repository.prefix + stone.address) for stone in stones]
+        names = [stone.address for stone in moving if stone.state is not State.RESTORED]
+        tombstones.lift(tx, repository.uid, wanted.run, names, State.RESTORING, at=wanted.at)
+    pairs = [(trash + stone.address, repository.prefix + stone.address) for stone in moving]
     outcomes = repository.store.move_many(pairs)
     failed = sum(one.result is Result.FAILED for one in outcomes)
     found = {
         stone.address: info
-        for stone, one in zip(stones, outcomes, strict=True)
-        if one.result is not Result.FAILED and (info := _in_place(repository, stone.address))
+        for stone, one in zip(moving, outcomes, strict=True)
+        if one.result is not Result.FAILED and (info := _at(repository, repository.prefix + stone.address))
     }
     with repository.database.write() as tx:
         locks.check(tx, wanted.lock)
-        tombstones.turn(tx, repository.uid, found, State.RESTORED, at=repository.clock())
+        tombstones.lift(tx, repository.uid, wanted.run, found, State.RESTORED, at=wanted.at)
+    found |= {
+        stone.address: info
+        for stone in stones
+        if stone.state is State.RESTORED and (info := _at(repository, repository.prefix + stone.address))
+    }
+    missing = sum(stone.state in MISSED and stone.address not in found for stone in stones) - failed
     size = sum(info.size for info in found.values())
-    return list(found.values()), Back(len(found), size, len(stones) - len(found) - failed, failed)
+    return list(found.values()), Back(len(found), size, max(missing, 0), failed)
 
 
-def _in_place(repository: Repository, address: str) -> ObjectInfo | None:
+def _at(repository: Repository, key: str) -> ObjectInfo | None:
     try:
-        return repository.store.head(repository.prefix + address)
+        return repository.store.head(key)
     except NotFound:
         return None
 

@@ -11,12 +11,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from desilt.domain.address import is_object
-from desilt.errors import CorruptTable, NotFound, OutsidePrefix
+from desilt.errors import CorruptTable, NotFound, OutsidePrefix, WrongTime
 from desilt.lake import ledger, locks, tombstones
 from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
@@ -26,9 +27,10 @@ from desilt.objects.store import ObjectStore, Outcome, Result
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Action, Plan, PlanFile, run_of
 from desilt.sweep.condemn import condemn
+from desilt.sweep.guard import CLOCKS
 from desilt.sweep.outcome import HELD_AGAIN, OUTCOME, write_outcome
 from desilt.sweep.recheck import Recheck
-from desilt.sweep.removing import Sure, remove
+from desilt.sweep.removing import Sure, now, remove
 
 BATCHES_TO_A_PIECE = 20
 
@@ -43,9 +45,12 @@ class Piece:
     file: PlanFile
     first: int  # the number of the file's first batch
     numbers: range  # of the batches to sweep
+    sent_at: datetime  # by the driver's clock
 
 
-def pieces(plan: Plan, lock: Lock, open_repository: Callable[[], Repository], done: set[int]) -> list[Piece]:
+def pieces(
+    plan: Plan, lock: Lock, open_repository: Callable[[], Repository], done: set[int], *, sent_at: datetime
+) -> list[Piece]:
     """All batches of ``plan`` that are not ``done``."""
     found: list[Piece] = []
     first = 0
@@ -54,7 +59,7 @@ def pieces(plan: Plan, lock: Lock, open_repository: Callable[[], Repository], do
         for at in range(first, last, BATCHES_TO_A_PIECE):
             numbers = range(at, min(at + BATCHES_TO_A_PIECE, last))
             if not done.issuperset(numbers):
-                found.append(Piece(open_repository, lock, plan, file, first, numbers))
+                found.append(Piece(open_repository, lock, plan, file, first, numbers, sent_at))
         first = last
     return found
 
@@ -62,6 +67,8 @@ def pieces(plan: Plan, lock: Lock, open_repository: Callable[[], Repository], do
 def sweep_piece(piece: Piece) -> int:
     """On an executor: sweep these batches; how many objects they asked for."""
     repository = piece.open()
+    if repository.clock() < piece.sent_at - CLOCKS:
+        raise WrongTime(repository.clock(), piece.sent_at, "the driver's")
     rows = plan_rows(repository.store, piece.plan, piece.file)
     recheck = Recheck(repository, piece.plan)
     return sum(
@@ -81,13 +88,14 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, number: int, row
         known = ledger.batch(tx, repository.uid, plan.run, number)
     if known is not None and known.file:
         return known.asked
+    began = now()
     back = condemn(repository, lock, plan, number, rows, recheck)
 
     def look() -> None:
         with repository.database.write() as tx:
             locks.check(tx, lock)
 
-    sure = Sure(look)
+    sure = Sure(look, since=began)
     folder = Folder(repository.store, repository.prefix, run_of(plan))
     asked = [address for address in rows["address"].to_pylist() if address not in back]
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
@@ -95,7 +103,7 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, number: int, row
     outcomes = remove(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
     file = f"{number:08d}-{secrets.token_hex(4)}.parquet"
     write_outcome(repository.store, folder.outcome + file, results(rows, back, outcomes))
-    _record(repository, plan, counted(number, file, rows, back, outcomes), outcomes)
+    _record(repository, lock, plan, counted(number, file, rows, back, outcomes), outcomes)
     return len(asked)
 
 
@@ -131,16 +139,17 @@ def counted(number: int, file: str, rows: pa.Table, back: dict[str, str], outcom
     )
 
 
-def _record(repository: Repository, plan: Plan, done: BatchRow, outcomes: Sequence[Outcome]) -> None:
+def _record(repository: Repository, lock: Lock, plan: Plan, done: BatchRow, outcomes: Sequence[Outcome]) -> None:
     """What became of a batch, in the ledger; whoever comes second to this changes nothing."""
     usual = State.TRASHED if plan.action is Action.TRASH else State.REMOVED
     with repository.database.write() as tx:
-        if not ledger.write_result(tx, repository.uid, plan.run, done):
+        locks.check(tx, lock)
+        if not ledger.write_result(tx, repository.uid, plan.run, done, at=repository.clock()):
             return
-        tombstones.settle(tx, repository.uid, plan.run, done.number, usual)
         for result, state in ((Result.GONE, State.GONE), (Result.FAILED, State.FAILED)):
             some = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result is result]
-            tombstones.turn(tx, repository.uid, some, state)
+            tombstones.turn(tx, repository.uid, plan.run, some, state)
+        tombstones.settle(tx, repository.uid, plan.run, done.number, usual)
 
 
 def plan_rows(store: ObjectStore, plan: Plan, file: PlanFile) -> pa.Table:

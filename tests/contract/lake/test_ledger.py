@@ -48,15 +48,15 @@ def test_a_run_is_on_record_as_it_was_told(write, read, uid):
     assert read(ledger.find, uid, ROW.id) is None
     write(ledger.begin, uid, ROW)
     assert read(ledger.find, uid, ROW.id) == ROW
-    write(ledger.end, uid, ROW.id, RunState.PARTLY, at=AT + HOUR)
-    assert read(ledger.find, uid, ROW.id) == replace(ROW, state=RunState.PARTLY, ended_at=AT + HOUR)
+    write(ledger.end, uid, ROW.id, RunState.PARTLY, at=AT + HOUR, fence=1)
+    assert read(ledger.find, uid, ROW.id) == replace(ROW, state=RunState.PARTLY, ended_at=AT + HOUR, ended_fence=1)
 
 
 def test_begun_twice_is_begun_once(write, read, uid):
     write(ledger.begin, uid, ROW)
-    write(ledger.end, uid, ROW.id, RunState.SWEPT, at=AT + HOUR)
+    write(ledger.end, uid, ROW.id, RunState.SWEPT, at=AT + HOUR, fence=1)
     write(ledger.begin, uid, replace(ROW, objects=99))
-    assert read(ledger.find, uid, ROW.id) == replace(ROW, state=RunState.SWEPT, ended_at=AT + HOUR)
+    assert read(ledger.find, uid, ROW.id) == replace(ROW, state=RunState.SWEPT, ended_at=AT + HOUR, ended_fence=1)
 
 
 def test_runs_are_told_newest_first_and_by_job(write, read, uid, lake):
@@ -71,7 +71,7 @@ def test_ending_one_run_leaves_the_others_alone(write, read, uid, lake):
     other = lake.create_repository("other").uid
     for where, run_id in ((uid, "1-a"), (uid, "2-b"), (other, "1-a")):
         write(ledger.begin, where, replace(ROW, id=run_id))
-    write(ledger.end, uid, "1-a", RunState.SWEPT, at=AT)
+    write(ledger.end, uid, "1-a", RunState.SWEPT, at=AT, fence=1)
     assert [row.state for row in read(ledger.every, uid)] == [RunState.SWEPT, RunState.SWEEPING]
     assert read(ledger.find, other, "1-a").state is RunState.SWEEPING
 
@@ -92,21 +92,21 @@ def test_a_batch_is_written_ahead_once(write, read, uid):
 def test_a_result_is_written_once_and_keeps_what_was_asked(write, read, uid):
     write(ledger.write_ahead, uid, "run", BatchRow(4, "", asked=6, held_again=1))
     done = BatchRow(4, "a.parquet", 99, 3, 2, 1, 99, 30)
-    assert write(ledger.write_result, uid, "run", done)
+    assert write(ledger.write_result, uid, "run", done, at=AT)
     assert read(ledger.batch, uid, "run", 4) == BatchRow(4, "a.parquet", 6, 3, 2, 1, 1, 30)
-    assert not write(ledger.write_result, uid, "run", replace(done, file="b.parquet", removed=0))
+    assert not write(ledger.write_result, uid, "run", replace(done, file="b.parquet", removed=0), at=AT)
     assert read(ledger.batch, uid, "run", 4).file == "a.parquet"
 
 
 def test_there_is_no_result_of_what_was_not_written_ahead(write, read, uid):
-    assert not write(ledger.write_result, uid, "run", BatchRow(0, "a.parquet", 1, 1))
+    assert not write(ledger.write_result, uid, "run", BatchRow(0, "a.parquet", 1, 1), at=AT)
     assert read(ledger.batches, uid, "run") == []
 
 
 def test_batches_come_in_order_and_add_up(write, read, uid):
     for number in (10, 2, 0):
         write(ledger.write_ahead, uid, "run", BatchRow(number, "", asked=number + 1, held_again=2))
-        write(ledger.write_result, uid, "run", BatchRow(number, "file", 0, number, 0, 1, 0, 10 * number))
+        write(ledger.write_result, uid, "run", BatchRow(number, "file", 0, number, 0, 1, 0, 10 * number), at=AT)
     rows = read(ledger.batches, uid, "run")
     assert [row.number for row in rows] == [0, 2, 10]
     assert ledger.total(rows) == BatchRow(-1, "", 15, 12, 0, 3, 6, 120)
@@ -116,10 +116,10 @@ def test_batches_come_in_order_and_add_up(write, read, uid):
 # ---- what went lately
 
 
-def removed(write, uid, run_id, started_at, objects, size):
-    write(ledger.begin, uid, replace(ROW, id=run_id, started_at=started_at))
+def removed(write, uid, run_id, at, objects, size):
+    write(ledger.begin, uid, replace(ROW, id=run_id, started_at=AT - timedelta(days=9)))
     write(ledger.write_ahead, uid, run_id, BatchRow(0, "", asked=objects))
-    write(ledger.write_result, uid, run_id, BatchRow(0, "file", objects, objects, removed_bytes=size))
+    write(ledger.write_result, uid, run_id, BatchRow(0, "file", objects, objects, removed_bytes=size), at=at)
 
 
 def test_what_was_removed_since_is_summed_up_over_runs(write, read, uid, lake):
@@ -137,7 +137,7 @@ def test_only_what_really_went_counts(write, read, uid):
     write(ledger.begin, uid, ROW)
     write(ledger.write_ahead, uid, ROW.id, BatchRow(0, "", asked=6, held_again=4))
     assert read(ledger.removed_since, uid, AT) == (0, 0)  # it is being tried
-    write(ledger.write_result, uid, ROW.id, BatchRow(0, "file", 6, 1, 2, 3, 4, 5))
+    write(ledger.write_result, uid, ROW.id, BatchRow(0, "file", 6, 1, 2, 3, 4, 5), at=AT)
     assert read(ledger.removed_since, uid, AT) == (1, 5)
 
 
@@ -154,7 +154,10 @@ def test_a_watermark_is_found_by_its_job_written_over_and_forgotten(write, read,
     write(watermarks.write, uid, "gc", "run-4", {"new": True})
     assert read(watermarks.find, uid, "gc") == ("run-4", {"new": True})
     write(watermarks.forget, uid, "gc")
-    assert read(watermarks.find, uid, "gc") is None
+    forgotten = read(watermarks.find, uid, "gc")
+    assert forgotten[1] == {}
+    write(watermarks.forget, uid, "gc")
+    assert read(watermarks.find, uid, "gc")[0] != forgotten[0]  # no plan made between can be taken for one made now
     assert read(watermarks.find, uid, "lifecycle") == ("run-2", {})
     assert read(watermarks.find, other, "gc") == ("run-3", {"other": 1})
 
@@ -194,21 +197,21 @@ def test_settling_a_batch_settles_no_other(write, read, uid, condemned):
 
 
 def test_exceptions_are_told_by_address(write, read, uid, condemned):
-    write(tombstones.turn, uid, ["a", "nosuch"], State.FAILED)
+    write(tombstones.turn, uid, "run-1", ["a", "nosuch"], State.FAILED)
     assert states(read, uid, "a", "b", "nosuch") == {"a": State.FAILED, "b": State.CONDEMNED}
     assert states(read, condemned, "a") == {"a": State.CONDEMNED}
     (stone,) = read(tombstones.recorded, uid, ["a"]).values()
     assert stone.condemned_at == AT
-    write(tombstones.turn, uid, ["a"], State.RESTORED, at=AT + HOUR)
+    write(tombstones.lift, uid, "run-1", ["a"], State.RESTORED, at=AT + HOUR)
     (stone,) = read(tombstones.recorded, uid, ["a"]).values()
-    assert stone == Tombstone("a", "run-1", "rule", AT + HOUR, 7, 0, State.RESTORED)
+    assert stone == Tombstone("a", "run-1", "rule", AT, 7, 0, State.RESTORED, AT + HOUR)
 
 
 @pytest.mark.usefixtures("condemned")
 def test_only_what_this_run_has_in_the_trash_is_purged(write, read, uid):
     write(tombstones.settle, uid, "run-1", 0, State.TRASHED)
     write(tombstones.settle, uid, "run-2", 0, State.TRASHED)
-    write(tombstones.turn, uid, ["b"], State.RESTORED, at=AT)
+    write(tombstones.lift, uid, "run-1", ["b"], State.RESTORED, at=AT)
     write(tombstones.purged, uid, "run-1", ["a", "b", "c", "d", "nosuch"])
     assert states(read, uid, *"abcd") == {
         "a": State.REMOVED,
@@ -222,9 +225,10 @@ def test_only_what_this_run_has_in_the_trash_is_purged(write, read, uid):
 def test_batches_are_found_by_what_became_of_their_objects(write, read, uid):
     moved = State.TRASHED, State.CONDEMNED
     assert read(tombstones.batches_in, uid, "run-1", *moved) == [0, 1]
+    write(tombstones.turn, uid, "run-1", ["a"], State.FAILED)
     write(tombstones.settle, uid, "run-1", 0, State.REMOVED)
     assert read(tombstones.batches_in, uid, "run-1", *moved) == [1]
-    write(tombstones.turn, uid, ["b"], State.TRASHED)
+    write(tombstones.lift, uid, "run-1", ["b"], State.TRASHED, at=AT)
     assert read(tombstones.batches_in, uid, "run-1", *moved) == [0, 1]
     assert read(tombstones.batches_in, uid, "run-1", State.TRASHED) == [0]
     assert read(tombstones.batches_in, uid, "nosuch", *moved) == []
@@ -232,7 +236,7 @@ def test_batches_are_found_by_what_became_of_their_objects(write, read, uid):
 
 @pytest.mark.usefixtures("condemned")
 def test_what_is_restored_stays_on_record_and_is_no_tombstone(write, read, uid):
-    write(tombstones.turn, uid, ["a"], State.RESTORED, at=AT + HOUR)
+    write(tombstones.lift, uid, "run-1", ["a"], State.RESTORED, at=AT + HOUR)
     assert read(tombstones.find, uid, "a") is None
     assert set(read(tombstones.found_in, uid, ["a", "b"])) == {"b"}
     assert set(read(tombstones.recorded, uid, ["a", "b"])) == {"a", "b"}
@@ -241,9 +245,9 @@ def test_what_is_restored_stays_on_record_and_is_no_tombstone(write, read, uid):
 
 
 def test_what_was_restored_is_found_by_when(write, read, uid, condemned):
-    write(tombstones.turn, uid, ["a"], State.RESTORED, at=AT + HOUR)
-    write(tombstones.turn, uid, ["b"], State.RESTORED, at=AT + 2 * HOUR)
-    write(tombstones.turn, condemned, ["z"], State.RESTORED, at=AT + 2 * HOUR)
+    write(tombstones.lift, uid, "run-1", ["a"], State.RESTORED, at=AT + HOUR)
+    write(tombstones.lift, uid, "run-1", ["b"], State.RESTORED, at=AT + 2 * HOUR)
+    write(tombstones.lift, condemned, "run-1", ["z"], State.RESTORED, at=AT + 2 * HOUR)
     assert sorted(read(tombstones.restored_since, uid, AT)) == ["a", "b"]
     assert sorted(read(tombstones.restored_since, uid, AT + HOUR)) == ["a", "b"]
     assert read(tombstones.restored_since, uid, AT + HOUR + timedelta(microseconds=1)) == ["b"]

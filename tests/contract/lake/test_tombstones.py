@@ -174,7 +174,7 @@ def test_what_was_restored_is_on_record_and_no_tombstone(repo):
     address = repo.stat("main", "a").address
     condemn(repo, address)
     with repo.database.write() as tx:
-        tombstones.turn(tx, repo.uid, [address], State.RESTORED, at=AT)
+        tombstones.lift(tx, repo.uid, "run-7", [address], State.RESTORED, at=AT)
     assert readable(repo, "main") == {"a": "1"}
     assert repo.tombstones([address]) == {}
     with repo.database.read() as tx:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from desilt.domain.history import Commit
 from desilt.domain.ticket import Ticket
 from desilt.errors import CorruptTable, Unreadable
-from desilt.lake import commits, refs, staging, tickets
+from desilt.lake import commits, refs, staging, tickets, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.refs import Branch, Tag
@@ -59,7 +59,10 @@ def take(core: Core) -> Snapshot:
     now = core.clock()
     with core.database.read() as tx:
         found, corrupt = _commits(tx, core.uid)
-        stones = tx.rows("SELECT address, run, rule, condemned_at FROM tombstones WHERE repository = ?", core.uid)
+        stones = tx.rows(
+            "SELECT address, run, rule, condemned_at FROM tombstones WHERE repository = ? AND state <> ?",
+            *(core.uid, tombstones.State.RESTORED),
+        )
         seen = Snapshot(
             now,
             refs.branches(tx, core.uid),

@@ -1,0 +1,74 @@
+"""What a guard looks at besides the plan: clocks, earlier runs, and whether the database still knows its own past."""
+
+from collections.abc import Iterator
+
+from desilt.domain.run import Run, started
+from desilt.errors import DesiltError, NotFound
+from desilt.jobs.job import Job
+from desilt.lake import ledger, repositories, timekeeping
+from desilt.lake.database import Transaction
+from desilt.lake.repository import Repository
+from desilt.runs import folder as folders
+from desilt.runs import plan as plans
+from desilt.runs.folder import Folder
+from desilt.runs.plan import Plan, run_of
+from desilt.runs.report import Amount
+from desilt.sweep.guard import WINDOW, Situation
+
+MARKER = "swept.json"
+COLLECT = "collect"  # the job after which there may be fewer commits
+
+
+def situation(job: Job, repository: Repository, made: Plan) -> Situation:
+    """How things are as ``made`` is about to be swept."""
+    now = repository.clock()
+    earlier = [plan for plan in seen_before(repository, job) if plan.run != made.run]
+    with repository.database.read() as tx:
+        runs = ledger.every(tx, repository.uid)
+        return Situation(
+            now,
+            timekeeping.store_time(repository.store),
+            repository.uid,
+            repository.name,
+            job.policy(repository),
+            [row for row in runs if row.id != made.run and row.job == job.name],
+            Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW)),
+            same_past=knows(tx, repository, made),
+            lost=lost(tx, repository, made, earlier, collected=any(row.job == COLLECT for row in runs)),
+        )
+
+
+def let_pass(repository: Repository, made: Plan) -> None:
+    """Write down that the guard had nothing against ``made``."""
+    folder = Folder(repository.store, repository.prefix, run_of(made))
+    folder.put_json(MARKER, {"at": repository.clock().isoformat(), "generation": made.generation})
+
+
+def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
+    """Plans in the store, newest first, back to the last one that was swept."""
+    for name, run_id in folders.runs_of(repository.store, repository.prefix, job=job.name):
+        folder = Folder(repository.store, repository.prefix, Run(run_id, name, started(run_id)))
+        try:
+            yield plans.read(folder)
+        except DesiltError:
+            continue  # unfinished, or unreadable: it tells nothing
+        try:
+            folder.get_text(MARKER)
+            return
+        except NotFound:
+            continue
+
+
+def knows(tx: Transaction, repository: Repository, plan: Plan) -> bool:
+    """Whether the database has the very move of refs that ``plan`` saw last."""
+    return repositories.mark_at(tx, repository.uid, plan.generation) == plan.mark
+
+
+def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan], *, collected: bool) -> str:
+    """What the database has no longer; "" if nothing."""
+    for plan in earlier:
+        if not knows(tx, repository, plan):
+            return f"the database does not know generation {plan.generation} of refs, which plan {plan.run} saw"
+        if plan.commits > made.commits and plan.generation <= made.generation and not collected:
+            return f"there are {made.commits:,} commits, plan {plan.run} saw {plan.commits:,}"
+    return ""
