@@ -42,11 +42,11 @@ def _show_going(report: Report) -> None:
     click.echo(f"\n{bold(verb)}: {told(report.removed)}, {share:.0%} of all bytes, all from before {report.cutoff}")
     show_table(
         [
-            {"branch": branch, "reason": reason, "objects": amount.objects, "size": size(amount.bytes)}
-            for branch, reasons in sorted(report.remove.items())
+            {report.by: name, "reason": reason, "objects": amount.objects, "size": size(amount.bytes)}
+            for name, reasons in sorted(report.remove.items())
             for reason, amount in sorted(reasons.items())
         ],
-        ["branch", "reason", "objects", "size"],
+        [report.by, "reason", "objects", "size"],
     )
     click.echo(f"\n{bold('Biggest prefixes')} of that")
     show_table(

@@ -18,7 +18,15 @@ class Reason(StrEnum):
     FOREIGN = "foreign"  # not named as desilt names objects: not ours to remove
     YOUNG = "young"  # some clock says it is younger than a ticket lives
     UNREFERENCED = "unreferenced"  # nothing of the above: it goes
+    # of committed entries, whose age a rule has counted:
+    HELD = "held"  # a person ordered it to be kept
+    KEPT = "keep rule"  # the policy says never to remove the path
+    TAGGED = "tagged"  # a commit that a tag names has it
+    DETACHED = "detached"  # a commit that no branch reaches has it
+    CURRENT = "current"  # the head of a branch has it, and the rule is for what is not
+    HOLDER = "holder"  # on another branch, or under another path, it is not old enough, or not covered
+    EXPIRED = "expired"  # every branch and every path lets it go: it goes
 
     @property
     def verdict(self) -> Verdict:
-        return Verdict.REMOVE if self is Reason.UNREFERENCED else Verdict.KEEP
+        return Verdict.REMOVE if self in (Reason.UNREFERENCED, Reason.EXPIRED) else Verdict.KEEP

@@ -15,7 +15,7 @@ from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, layout
 
 ORDER = list(Reason)
-HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.RESTORED)  # the first that holds an object is told
+HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.HELD, Reason.RESTORED)  # the first one is told
 DIGITS = np.full(256, -1, np.int8)
 DIGITS[np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)] = np.arange(32)
 UID = "[0-9a-v]{20}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from desilt.domain.policy import Policy
 from desilt.domain.run import Run
 from desilt.jobs.judging import Answer
 from desilt.lake.database import Transaction
@@ -28,6 +29,7 @@ class Ask:
     action: Action = Action.DELETE
     inventory: str | None = None  # a listing that somebody else made
     max_inventory_age: timedelta = timedelta(hours=48)
+    policy: Policy | None = None  # None: the one that was set for the repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Marked:
     stored: Amount  # all there is where it looked
     base: str
     saves: Mapping[str, Any] | None
+    watches: Mapping[str, Any] | None = None
+    by: str = "branch"  # what the first key of what goes is
 
 
 class Save(Protocol):
@@ -62,7 +66,7 @@ class Job:
 
     name: str
     mark: Callable[[Run, LakeSource, Spread, Ask], Marked]
-    policy: Callable[[Repository], str]  # what it is told to do there, as a plan remembers it
+    policy: Callable[[Repository, Plan], str]  # what it is told to do there, by now
     save: Save
 
 

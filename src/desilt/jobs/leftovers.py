@@ -28,14 +28,14 @@ class Some:
 
     store: str
     keys: tuple[str, ...]
-    settled: Mapping[str, str]
+    settled: Mapping[str, str] | None
     target: str
 
 
 def gather(
-    repository: Repository, spread: Spread, plan: Plan, batches: Sequence[BatchRow], settled: Mapping[str, str]
+    repository: Repository, spread: Spread, plan: Plan, batches: Sequence[BatchRow], settled: Mapping[str, str] | None
 ) -> list[HeldFile]:
-    """Files of what is left where no listing would find it again."""
+    """Files of what is left; with ``settled``, only where no listing would find it again."""
     folder = Folder(repository.store, repository.prefix, run_of(plan))
     keys = [folder.outcome + one.file for one in batches if one.failed or one.held_again]
     groups = [keys[at : at + BATCHES_TO_A_FILE] for at in range(0, len(keys), BATCHES_TO_A_FILE)]
@@ -47,12 +47,14 @@ def gather(
 
 
 def write_left(some: Some) -> HeldFile:
-    """On an executor: the settled ones among them, as INVENTORY."""
+    """On an executor: those that are left, as INVENTORY."""
     store = open_store(some.store)
     rows = pa.concat_tables(read_outcome(store, key) for key in some.keys)
     rows = rows.filter(pc.is_in(rows["result"], pa.array([Result.FAILED.value, HELD_AGAIN])))
     rows = rows.combine_chunks()
     columns = [rows[name].combine_chunks() for name in ("address", "size_bytes", "modified_at")]
     table = inventory_rows(*columns)
+    if some.settled is None:
+        return put(store, some.target, hashed(table, columns[0]))
     over = pa.array(settled(table, some.settled))
     return put(store, some.target, hashed(table.filter(over), columns[0].filter(over)))

@@ -1,5 +1,6 @@
 """A repository that an executor can open for itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -7,6 +8,7 @@ from desilt.lake.database import open_database
 from desilt.lake.lake import Lake
 from desilt.lake.repository import Repository
 from desilt.objects import open_store
+from desilt.sources.spread import InProcess, Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +29,8 @@ def _opened(place: Place) -> Repository:
     return Lake(open_database(place.database), open_store(place.store)).repository(place.name)
 
 
-def place_of(repository: Repository) -> Place:
+def opening(repository: Repository, spread: Spread) -> Callable[[], Repository]:
+    """How a task gets at the repository: as it is, or opened anew in another process."""
+    if isinstance(spread, InProcess):
+        return lambda: repository
     return Place(repository.database.url, repository.store.uri, repository.name)

@@ -25,7 +25,8 @@ def planned(repository: Repository, run: Run, marked: Marked, action: str) -> Re
     for (branch, reason), objects in sorted(marked.answer.objects.items()):
         amount = Amount(objects, marked.answer.bytes[branch, reason])
         if branch:
-            remove.setdefault(branch_name(marked.branches, branch), {})[reason] = amount
+            name = branch_name(marked.branches, branch) if marked.by == "branch" else branch
+            remove.setdefault(name, {})[reason] = amount
         else:
             keep[reason] = amount
     biggest = marked.answer.prefix_bytes.most_common(BIGGEST)
@@ -41,6 +42,7 @@ def planned(repository: Repository, run: Run, marked: Marked, action: str) -> Re
         seconds=marked.seconds,
         stored=marked.stored,
         action=action,
+        by=marked.by,
     )
 
 

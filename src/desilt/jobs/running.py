@@ -7,7 +7,6 @@ run      both, after finishing what an earlier run left unfinished
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,7 +16,7 @@ from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound, OtherPolicy, Refused, StalePlan, StorageFailed, Unreadable, WrongTime
 from desilt.jobs import every
 from desilt.jobs.job import Ask, Job
-from desilt.jobs.place import place_of
+from desilt.jobs.place import opening
 from desilt.jobs.reporting import planned, publish
 from desilt.jobs.situation import let_pass, situation
 from desilt.lake import ledger, locks, tickets, timekeeping, watermarks
@@ -30,7 +29,7 @@ from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Report, Swept, read_report
 from desilt.sources.lake import LakeSource
-from desilt.sources.spread import InProcess, Spread
+from desilt.sources.spread import Spread
 from desilt.sweep.guard import CLOCKS, Limits, guard
 from desilt.sweep.sweeping import pieces, sweep_piece
 
@@ -110,6 +109,7 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
         base=marked.base,
         files=marked.answer.files,
         saves=marked.saves,
+        watches=marked.watches,
     )
     report = planned(repository, opened, marked, ask.action)
     folder = Folder(repository.store, repository.prefix, opened)
@@ -206,11 +206,6 @@ def refusal(job: Job, repository: Repository, run_id: str, limits: Limits = DEFA
     except Refused as reason:
         return reason
     return None
-
-
-def opening(repository: Repository, spread: Spread) -> Callable[[], Repository]:
-    """How a task gets at the repository: as it is, or opened anew on another machine."""
-    return (lambda: repository) if isinstance(spread, InProcess) else place_of(repository)
 
 
 def _row(made: Plan, lock: Lock) -> RunRow:

@@ -30,7 +30,7 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             timekeeping.store_time(repository.store),
             repository.uid,
             repository.name,
-            job.policy(repository),
+            job.policy(repository, made),
             [row for row in runs if row.id != made.run and row.job == job.name],
             Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW)),
             same_past=knows(tx, repository, made),

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from desilt.domain.run import is_run_id, started
 from desilt.errors import BadRequest, Conflict, NotFound, span
 from desilt.jobs import uncommitted
-from desilt.jobs.running import check_clock, opening
+from desilt.jobs.place import opening
+from desilt.jobs.running import check_clock
 from desilt.lake import ledger, locks, tombstones, watermarks
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.repository import Repository

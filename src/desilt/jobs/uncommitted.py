@@ -21,7 +21,7 @@ from desilt.jobs import leftovers
 from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer, judge, questions
 from desilt.jobs.saved import Saved, nothing, read_saved
-from desilt.lake import watermarks
+from desilt.lake import holds, watermarks
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
 from desilt.lake.repository import Repository
@@ -49,6 +49,8 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     with stage("tickets and staged"):
         tickets = source.open_tickets(run, min(run.now, core.clock()))
         restored = source.restored(run, before)
+        with core.database.read() as tx:
+            ordered = source.held(run, [hold for hold in holds.every(tx, core.uid) if hold.counts(run.now)])
         staged = source.staged(run)
     with stage("commits and ranges"):
         committed = source.committed(run)
@@ -65,6 +67,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             Reason.STAGED: staged.files,
             Reason.TICKET: [tickets.file],
             Reason.RESTORED: [restored],
+            Reason.HELD: [ordered],
             Reason.COMMITTED: committed.files,
         }
         asked = questions(
@@ -145,7 +148,7 @@ def judged_objects(answer: Answer) -> int:
     return answer.objects.total()
 
 
-def policy(repository: Repository) -> str:
+def policy(repository: Repository, _plan: Plan | None = None) -> str:
     """What decides over objects here, besides what holds them."""
     return f"older than {repository.core.ticket_life + CLOCK_MARGIN}"
 

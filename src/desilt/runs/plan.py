@@ -7,7 +7,7 @@ sweep removes what a plan says and nothing else, in the way it says.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -56,7 +56,8 @@ class Plan:
     batch: int  # objects that are condemned together
     base: str  # the run whose watermark stood when this one began; "" if none
     files: tuple[PlanFile, ...]
-    saves: Mapping[str, Any] | None = field(default=None)  # what the job keeps for its next run, once swept
+    saves: Mapping[str, Any] | None = None  # what the job keeps for its next run, once swept
+    watches: Mapping[str, Any] | None = None  # refs and rules it relies on: a sweep looks whether they still stand
 
     @property
     def removes(self) -> Amount:

@@ -51,6 +51,7 @@ class Report:
     seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
     stored: Amount = field(default_factory=Amount)  # all there is where the run looked
     action: str = "delete"
+    by: str = "branch"  # what ``remove`` is told by
     swept: Swept | None = None  # None: nothing was removed yet
     version: str = __version__
 

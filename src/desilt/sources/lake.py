@@ -12,6 +12,7 @@ from desilt.errors import Unreadable
 from desilt.frames.buckets import hashed
 from desilt.frames.schemas import HELD
 from desilt.lake import commits, manifest, refs, repositories, tickets, tombstones
+from desilt.lake.holds import Hold, Kind
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.sources import inventory, metarange_cache, range_cache
@@ -82,10 +83,14 @@ class LakeSource:
             oldest[branch] = max(oldest.get(branch, ""), partition)  # names count time downwards
         return Ticketed(self._addresses(run, "tickets", addresses), oldest)
 
-    def restored(self, run: Run, since: datetime) -> HeldFile:
-        """The addresses that were brought back from the trash lately."""
+    def restored(self, run: Run, since: datetime, *, name: str = "restored") -> HeldFile:
+        """The addresses that were brought back from the trash since then."""
         with self._core.database.read() as tx:
-            return self._addresses(run, "restored", tombstones.restored_since(tx, self._core.uid, since))
+            return self._addresses(run, name, tombstones.restored_since(tx, self._core.uid, since))
+
+    def held(self, run: Run, orders: Iterable[Hold]) -> HeldFile:
+        """The addresses that people ordered to be kept, one by one."""
+        return self._addresses(run, "holds", [hold.value for hold in orders if hold.kind is Kind.ADDRESS])
 
     def _addresses(self, run: Run, name: str, addresses: Sequence[str]) -> HeldFile:
         rows = pa.table([pa.array(addresses, pa.string()), np.zeros(len(addresses), np.int32)], schema=HELD)
@@ -106,7 +111,7 @@ class LakeSource:
                 f"commit {(missing or ['of the root'])[0]} is missing from the database; see `desilt fsck`"
             )
         metaranges = [commit.metarange for commit in sorted(found, key=lambda commit: (commit.created_at, commit.id))]
-        ranges = metarange_cache.listed(self._core.store, self._core.ranges, metaranges)
+        ranges = metarange_cache.lists(self._core.store, self._core.ranges, metaranges).ranges
         wanted = [ranges[name] for name in sorted(ranges)]
         files = range_cache.held(self._spread, self._core.store, self._core.prefix, wanted, source=RANGES)
         names = "".join(f"{listed.id}\n" for listed in wanted)

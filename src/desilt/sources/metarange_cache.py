@@ -1,50 +1,66 @@
-"""The ranges that many metaranges list between them, kept together: a run reads only the metaranges that are new.
+"""The ranges that metaranges list, many metaranges to a file: a run reads only the metaranges that are new.
 
 A file is named by the hash of what is in it, so a damaged one is told from a
-sound one. It counts only while every metarange it was made from is asked for:
-of some of them alone, it would say too much.
+sound one, and what it held is read again.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from desilt.lake.ranges import EMPTY, Ranges
 from desilt.objects.store import ObjectStore
 from desilt.sstable.values import RangeData
 
 FOLDER = "_desilt/metaranges/"
-VERSION = 1
+VERSION = 2
 TO_A_FILE = 50  # metaranges; fewer than that are quickly read again
 
 
-def listed(store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> dict[str, RangeData]:
-    """By id, all ranges that ``metaranges`` list; those that lie together there (in time, say) are kept together."""
+@dataclass(slots=True)
+class Lists:
+    """Ranges, by id, and which of them each metarange lists."""
+
+    ranges: dict[str, RangeData] = field(default_factory=dict)
+    of: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, metarange: str, listed: Sequence[RangeData]) -> None:
+        self.of[metarange] = [one.id for one in listed]
+        self.ranges |= {one.id: one for one in listed}
+
+
+def lists(store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> Lists:
+    """What ``metaranges`` list; those that lie together there (in time, say) are kept together."""
     wanted = dict.fromkeys(one for one in metaranges if one != EMPTY)
-    known: set[str] = set()
-    found: dict[str, RangeData] = {}
-    for covered, some in _kept(store, ranges.prefix + FOLDER):
-        if covered <= wanted.keys():
-            known |= covered
-            found |= {one.id: one for one in some}
-    new = [name for name in wanted if name not in known]
+    found = Lists()
+    for kept in _kept(store, ranges.prefix + FOLDER):
+        for metarange in kept.of.keys() & wanted.keys():
+            found.add(metarange, [kept.ranges[name] for name in kept.of[metarange]])
+    new = [name for name in wanted if name not in found.of]
     for at in range(0, len(new), TO_A_FILE):
-        group = new[at : at + TO_A_FILE]
-        read = {one.id: one for metarange in group for one in ranges.metarange(metarange)}
-        found |= read
-        if len(group) == TO_A_FILE:
-            _keep(store, ranges.prefix + FOLDER, group, read.values())
+        group = Lists()
+        for metarange in new[at : at + TO_A_FILE]:
+            group.add(metarange, list(ranges.metarange(metarange)))
+        if len(group.of) == TO_A_FILE:
+            _keep(store, ranges.prefix + FOLDER, group)
+        found.of |= group.of
+        found.ranges |= group.ranges
     return found
 
 
-def _keep(store: ObjectStore, folder: str, metaranges: Sequence[str], ranges: Iterable[RangeData]) -> None:
-    rows = [[one.id, one.min_key.hex(), one.max_key.hex(), one.estimated_size, one.count] for one in ranges]
-    data = json.dumps({"version": VERSION, "metaranges": metaranges, "ranges": rows}).encode()
+def _keep(store: ObjectStore, folder: str, group: Lists) -> None:
+    places = {name: place for place, name in enumerate(group.ranges)}
+    rows = [
+        [one.id, one.min_key.hex(), one.max_key.hex(), one.estimated_size, one.count] for one in group.ranges.values()
+    ]
+    of = {metarange: [places[name] for name in names] for metarange, names in group.of.items()}
+    data = json.dumps({"version": VERSION, "of": of, "ranges": rows}).encode()
     store.put(f"{folder}{hashlib.sha256(data).hexdigest()}.json", [data])
 
 
-def _kept(store: ObjectStore, folder: str) -> Iterator[tuple[set[str], list[RangeData]]]:
-    """Of each sound file, the metaranges and the ranges in it."""
+def _kept(store: ObjectStore, folder: str) -> Iterator[Lists]:
+    """What each sound file says."""
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
         data = store.get(key)
         if key != f"{folder}{hashlib.sha256(data).hexdigest()}.json":
@@ -52,4 +68,5 @@ def _kept(store: ObjectStore, folder: str) -> Iterator[tuple[set[str], list[Rang
         said = json.loads(data)
         if said["version"] == VERSION:
             rows = [RangeData(name, bytes.fromhex(a), bytes.fromhex(z), *rest) for name, a, z, *rest in said["ranges"]]
-            yield set(said["metaranges"]), rows
+            of = {metarange: [rows[place].id for place in places] for metarange, places in said["of"].items()}
+            yield Lists({one.id: one for one in rows}, of)

@@ -7,7 +7,7 @@ again when it is missing, short or of another version; it is never trusted blind
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,14 @@ class Piece:
     target: str  # the cache file's key without its ending
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A cache file, and which of its owners is which range."""
+
+    file: HeldFile
+    ranges: dict[int, str] = field(default_factory=dict)
+
+
 def held(
     spread: Spread,
     store: ObjectStore,
@@ -62,22 +70,36 @@ def held(
     folder: str = FOLDER,
 ) -> list[HeldFile]:
     """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
+    return [
+        replace(one.file, owners=frozenset(one.ranges))
+        for one in placed(spread, store, prefix, wanted, source=source, folder=folder)
+    ]
+
+
+def placed(
+    spread: Spread,
+    store: ObjectStore,
+    prefix: str,
+    wanted: Sequence[RangeData],
+    *,
+    source: str,
+    folder: str = FOLDER,
+) -> list[Placed]:
+    """The same, with the place of each range in its file."""
     known = _known(store, prefix, folder)
     known = {one.id: known[one.id] for one in wanted if one.id in known and known[one.id][2] == one.count}
     missing = [listed for listed in wanted if listed.id not in known]
     spread(decode, [_piece(store, prefix, source, folder, group) for group in _grouped(missing)], weigh=int)
     known = _known(store, prefix, folder) if missing else known
-    files: dict[str, HeldFile] = {}
-    owners: dict[str, set[int]] = {}
+    files: dict[str, Placed] = {}
     for listed in wanted:
         if listed.id not in known:
             raise CorruptTable(listed.id, "it was decoded and is not in the cache")
         file, owner, count = known[listed.id]
         if count != listed.count:
             raise CorruptTable(file.key, f"it has {count} entries of {listed.id}, the metarange says {listed.count}")
-        files[file.key] = file
-        owners.setdefault(file.key, set()).add(owner)
-    return [replace(files[key], owners=frozenset(owners[key])) for key in sorted(files)]
+        files.setdefault(file.key, Placed(file)).ranges[owner] = listed.id
+    return [files[key] for key in sorted(files)]
 
 
 def distrust(store: ObjectStore, key: str) -> None:

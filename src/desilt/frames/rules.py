@@ -1,0 +1,137 @@
+"""Lifecycle rules over columns of entries: which are past their cutoff, and what holds the others back.
+
+An entry lies in a range, and a range is reached by many commits and branches.
+Ranges that are reached alike form a *group*; branches to which all rules give the
+same cutoffs form a *class*. So what is decided is decided for a handful of pairs
+of group and matching rules, never for each branch and each row.
+"""
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.domain.reason import Reason
+
+NEVER = np.iinfo(np.int64).min  # a cutoff that nothing is before
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Who reaches some ranges: classes of branches, with whether a head is among what is reached; and who else."""
+
+    members: frozenset[tuple[int, bool]]  # class, current
+    tagged: bool = False
+    detached: bool = False
+    held: bool = False  # by a person, with everything in the commit
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A policy at one moment, in numbers."""
+
+    rule_ids: tuple[str, ...]
+    prefixes: tuple[str, ...]  # of the rules
+    noncurrent_only: tuple[bool, ...]
+    classes: tuple[tuple[int | None, ...], ...]  # for each class, what each rule's cutoff is (microseconds)
+    groups: tuple[Group, ...]
+    keep_prefixes: tuple[str, ...] = ()
+    keep_globs: tuple[str, ...] = ()
+    held_prefixes: tuple[str, ...] = ()
+
+    @cached_property
+    def _decided(self) -> dict[tuple[int, bytes], tuple[int, int, int]]:
+        return {}
+
+    def decided(self, group: int, rules: bytes) -> tuple[int, int, int]:
+        """For entries of ``group`` that match ``rules`` (a mask): before when every branch lets them go; before when
+        it would, were they in no head; and before when any branch would, by date alone."""
+        known = self._decided.get((group, rules))
+        if known is None:
+            matching = [number for number, byte in enumerate(rules) if byte]
+            of = [
+                (self._latest(matching, kind, current), self._latest(matching, kind))
+                for kind, current in self.groups[group].members
+            ]
+            every = min((now for now, _ in of), default=NEVER)
+            by_date = min((date for _, date in of), default=NEVER)
+            known = self._decided[group, rules] = every, by_date, max((date for _, date in of), default=NEVER)
+        return known
+
+    def _latest(self, rules: Sequence[int], kind: int, current: bool = False) -> int:
+        """Of several rules any one removes, so the latest cutoff counts."""
+        found = [self.classes[kind][rule] for rule in rules if not (current and self.noncurrent_only[rule])]
+        return max((before for before in found if before is not None), default=NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What rules say of entries, each seen by itself."""
+
+    reasons: npt.NDArray[np.int8]  # places in :data:`ORDER`
+    past: Flags  # some branch would let it go, by date alone
+    masks: list[bytes]  # the rules that match, for each of ``mask_of``
+    mask_of: Numbers
+
+
+ORDER = [Reason.EXPIRED, Reason.HOLDER, Reason.CURRENT, Reason.DETACHED, Reason.TAGGED, Reason.KEPT, Reason.HELD]
+"""The later one is told where several entries of one object differ."""
+
+
+def judged(paths: pa.Array, created: Numbers, groups: Numbers, terms: Terms) -> Verdicts:
+    """What the rules say of each entry."""
+    masks, mask_of = matched(paths, terms.prefixes)
+    pairs, place = np.unique(groups * len(masks) + mask_of, return_inverse=True)
+    found = np.array(
+        [terms.decided(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
+    ).reshape(-1, 3)
+    every, by_date, some = (found[:, column][place] for column in range(3))
+    reasons = np.full(len(created), ORDER.index(Reason.HOLDER), np.int8)
+    reasons[created < by_date] = ORDER.index(Reason.CURRENT)
+    reasons[created < every] = ORDER.index(Reason.EXPIRED)
+    for reason, flags in (
+        (Reason.DETACHED, np.array([group.detached for group in terms.groups], np.bool_)[groups]),
+        (Reason.TAGGED, np.array([group.tagged for group in terms.groups], np.bool_)[groups]),
+        (Reason.KEPT, starts(paths, terms.keep_prefixes) | fits(paths, terms.keep_globs)),
+        (Reason.HELD, starts(paths, terms.held_prefixes) | np.array([g.held for g in terms.groups], np.bool_)[groups]),
+    ):
+        reasons[flags] = ORDER.index(reason)
+    return Verdicts(reasons, created < some, masks, mask_of)
+
+
+def matched(paths: pa.Array, prefixes: Sequence[str]) -> tuple[list[bytes], Numbers]:
+    """Which prefixes each path begins with: the distinct answers, and which of them is each path's."""
+    if not prefixes or not len(paths):
+        return [bytes(len(prefixes))], np.zeros(len(paths), np.int64)
+    table = np.stack([_flags(pc.starts_with(paths, prefix)) for prefix in prefixes], axis=1).astype(np.uint8)
+    packed = np.ascontiguousarray(np.packbits(table, axis=1))
+    _, first, place = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True, return_inverse=True)
+    return [table[row].tobytes() for row in first], place.astype(np.int64)
+
+
+def starts(paths: pa.Array, prefixes: Sequence[str]) -> Flags:
+    """Which paths begin with one of ``prefixes``."""
+    found = np.zeros(len(paths), np.bool_)
+    for prefix in prefixes:
+        found |= _flags(pc.starts_with(paths, prefix))
+    return found
+
+
+def fits(paths: pa.Array, globs: Sequence[str]) -> Flags:
+    """Which paths fit one of ``globs``."""
+    found = np.zeros(len(paths), np.bool_)
+    for glob in globs:
+        found |= np.array([fnmatch.fnmatchcase(path, glob) for path in paths.to_pylist()], np.bool_)
+    return found
+
+
+def _flags(array: pa.Array) -> Flags:
+    flags: Flags = array.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return flags

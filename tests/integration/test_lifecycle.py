@@ -1,0 +1,91 @@
+"""Lifecycle from its policy to what reads as gone."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from desilt.domain.policy import parse
+from desilt.errors import Gone
+from desilt.jobs import lifecycle
+from desilt.jobs.job import Ask
+from desilt.jobs.running import plan, run
+from desilt.lake import Lake
+from desilt.lake.lake import locate
+from desilt.sources.spread import OnSpark, in_process
+from desilt.sweep.guard import Limits
+from desilt.testing import oracle
+
+START = datetime(1998, 1, 1, tzinfo=UTC)
+SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
+
+
+@pytest.fixture
+def repo(tmp_path):
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    yield lake.create_repository("demo", clock_at=START)
+    lake.close()
+
+
+def policy(**rules):
+    return parse(rules)
+
+
+def days(repo, count):
+    repo.set_clock(repo.clock() + timedelta(days=count))
+
+
+def commit(repo, branch, *paths):
+    found = [repo.put(branch, path, path.encode()).address for path in paths]
+    repo.commit(branch, " ".join(paths))
+    return found
+
+
+def expire(repo, rules, *, spread=in_process, **ask):
+    return run(lifecycle.job, repo, spread, Ask(policy=rules, **ask), SURE)[-1]
+
+
+ISSUE = {"rule": {"prefix": "foo/bar", "days": 10, "branch_days": {"b1": 5}}}
+
+
+@pytest.mark.parametrize(
+    ("branches", "path", "age", "goes"),
+    [
+        (("main", "b1"), "foo/bar/a", 11, True),
+        (("main", "b1"), "foo/bar/a", 9, False),
+        (("b1",), "foo/bar/a", 6, True),
+        (("b1",), "foo/bar/a", 4, False),
+        (("main", "b1"), "other/a", 30, False),
+    ],
+)
+def test_the_story_of_lakefs_issue_2365(repo, branches, path, age, goes):
+    repo.create_branch("b1", "main")
+    if "main" in branches:
+        (address,) = commit(repo, "main", path)
+        repo.merge("main", "b1")
+    else:
+        (address,) = commit(repo, "b1", path)
+    days(repo, age)
+    expire(repo, parse(ISSUE))
+    assert (address not in oracle.stored(repo)) is goes
+    if goes:
+        with pytest.raises(Gone):
+            repo.stat(branches[0], path)
+
+
+def test_on_spark_the_same_goes(spark, repo):
+    commit(repo, "main", "tmp/a", "tmp/b", "keep/c")
+    days(repo, 11)
+    report = expire(repo, parse({"r": {"prefix": "tmp/", "days": 10}}), spread=OnSpark(spark))
+    assert report.swept.removed == 2
+    assert [entry.path for entry in repo.list("main")] == ["keep/c", "tmp/a", "tmp/b"]
+    assert repo.count_gone("main") == 2
+
+
+def test_a_plan_says_why_each_stays(repo):
+    commit(repo, "main", "tmp/a")
+    repo.create_tag("v1", "main")
+    commit(repo, "main", "tmp/b")
+    days(repo, 11)
+    report = plan(lifecycle.job, repo, in_process, Ask(policy=parse({"r": {"prefix": "tmp/", "days": 10}})))
+    assert report.removed.objects == 1
+    assert {reason: amount.objects for reason, amount in report.keep.items()} == {"tagged": 1}
