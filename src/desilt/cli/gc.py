@@ -2,22 +2,18 @@
 
 import functools
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.params import Moment, Span
-from desilt.cli.reports import finish, show, show_ways_on
-from desilt.cli.sweeping import Told, master_option, on_spark, with_limits
+from desilt.cli.params import Span
+from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.jobs import uncommitted
 from desilt.jobs.job import Ask
-from desilt.jobs.running import plan as make_plan
-from desilt.jobs.running import refusal
-from desilt.jobs.running import run as carry_out
 from desilt.lake.repository import Repository
-from desilt.runs.plan import Action
 from desilt.sweep.guard import Limits
 
 Command = Callable[..., None]
@@ -35,41 +31,26 @@ def gc() -> None:
     """
 
 
-def with_ask(command: Command) -> Command:
-    """What to look at, as options; the command gets ``ask``."""
+def with_scope(command: Command) -> Command:
+    """What to look at, as options; the command gets ``ask`` with it."""
 
     @click.option("--branch", help="Only what was uploaded to this branch; a deleted one by its uid.")
-    @click.option("--full", is_flag=True, help="List everything, whatever the last run saved.")
-    @click.option("--now", type=Moment(), help="Judge ages as of this time; it may look back.")
-    @click.option(
-        "--to",
-        "action",
-        type=click.Choice([one.value for one in Action]),
-        default=Action.DELETE.value,
-        show_default=True,
-        help="The trash can be restored from; on S3 that costs a copy of each object.",
-    )
     @click.option("--inventory", metavar="URI", help="A listing in place of ours: an S3 Inventory, Parquet or CSV.")
     @click.option("--max-inventory-age", type=Span(), default=Ask().max_inventory_age, help="Not older.  [2d]")
+    @with_ask
     @functools.wraps(command)
     def wrapped(
-        *values: Any,
-        branch: str | None,
-        full: bool,
-        now: datetime | None,
-        action: str,
-        inventory: str | None,
-        max_inventory_age: timedelta,
-        **rest: Any,
+        *values: Any, ask: Ask, branch: str | None, inventory: str | None, max_inventory_age: timedelta, **rest: Any
     ) -> None:
-        command(*values, ask=Ask(now, branch, full, Action(action), inventory, max_inventory_age), **rest)
+        scoped = replace(ask, branch=branch, inventory=inventory, max_inventory_age=max_inventory_age)
+        command(*values, ask=scoped, **rest)
 
     return wrapped
 
 
 @gc.command()
 @with_repository
-@with_ask
+@with_scope
 @with_limits
 @master_option
 def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
@@ -79,18 +60,12 @@ def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, a
     report.json, and report.html to open in a browser. `desilt sweep` carries it out.
     """
     told = Told()
-    report = make_plan(uncommitted.job, repository, on_spark(master, told), ask)
-    told.finish()
-    if as_json:
-        click.echo(report.to_json(), nl=False)
-    else:
-        show(repository, report)
-        show_ways_on(report, refusal(uncommitted.job, repository, report.run, limits))
+    plan_and_show(uncommitted.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)
 
 
 @gc.command()
 @with_repository
-@with_ask
+@with_scope
 @with_limits
 @master_option
 def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
@@ -102,13 +77,4 @@ def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as
     removed, and the next run tries again.
     """
     told = Told()
-    reports = carry_out(uncommitted.job, repository, on_spark(master, told), ask, limits)
-    told.finish()
-    for finished in reports[:-1]:
-        click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)
-    if as_json:
-        click.echo(reports[-1].to_json(), nl=False)
-    else:
-        show(repository, reports[-1])
-    for report in reports:
-        finish(report)
+    run_and_show(uncommitted.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)

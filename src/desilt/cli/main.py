@@ -10,7 +10,9 @@ from desilt.cli.demo import demo
 from desilt.cli.explain import explain
 from desilt.cli.fsck import fsck
 from desilt.cli.gc import gc
+from desilt.cli.hold import hold
 from desilt.cli.lake import lake
+from desilt.cli.lifecycle import lifecycle
 from desilt.cli.runs import runs
 from desilt.cli.sweep import purge, restore, sweep
 
@@ -26,6 +28,7 @@ def desilt() -> None:
       desilt lake init ./lake#mine     a lake of your own, in a directory
       desilt lake --help               branches, commits and objects in it
       desilt gc plan ./lake#mine       what is garbage in it, and why
+      desilt lifecycle --help          what is committed, and goes when it is old
       desilt fsck ./lake#mine          whether all of it is sound
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
@@ -35,6 +38,8 @@ def desilt() -> None:
 
 desilt.add_command(demo)
 desilt.add_command(gc)
+desilt.add_command(lifecycle)
+desilt.add_command(hold)
 desilt.add_command(sweep)
 desilt.add_command(runs)
 desilt.add_command(restore)

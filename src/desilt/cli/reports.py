@@ -31,6 +31,15 @@ def show(repository: Repository, report: Report) -> None:
             ],
             ["reason", "objects", "size"],
         )
+    if report.holds:
+        click.echo(f"\n{bold('Holds')} keep")
+        show_table(
+            [{"hold": name, "objects": one.objects, "size": size(one.bytes)} for name, one in report.holds.items()],
+            ["hold", "objects", "size"],
+        )
+    if report.refs:
+        click.echo(f"\n{bold('Branches')}")
+        show_table([{"branch": name, "": why} for name, why in report.refs.items()], ["branch", ""])
     if report.swept:
         click.echo(f"\n{bold('Done')}: {outcome(report.swept)}")
     click.echo(f"\nThe whole list is in {page(repository, report)}")
@@ -60,7 +69,7 @@ def _show_going(report: Report) -> None:
 
 def show_ways_on(report: Report, refusal: DesiltError | None) -> None:
     """How to go on from a plan."""
-    if not report.removed.objects:
+    if not report.removed.objects and not report.refs:
         return
     if refusal is not None:
         click.echo(f"A sweep would be refused now: {refusal}")

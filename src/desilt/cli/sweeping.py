@@ -1,16 +1,21 @@
-"""What commands share that plan and sweep: their options, where the work is done, and signs of life."""
+"""What commands share that plan and sweep: their options, where the work is done, signs of life, and what is shown."""
 
 import functools
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
 from desilt import spark
-from desilt.cli.params import Share, Span
+from desilt.cli.params import Moment, Share, Span
 from desilt.cli.progress import Progress
-from desilt.sources.spread import OnSpark
+from desilt.cli.reports import finish, show, show_ways_on
+from desilt.jobs.job import Ask, Job
+from desilt.jobs.running import plan, refusal, run
+from desilt.lake.repository import Repository
+from desilt.runs.plan import Action
+from desilt.sources.spread import OnSpark, Spread
 from desilt.sweep.guard import Limits
 
 Command = Callable[..., None]
@@ -42,6 +47,26 @@ def on_spark(master: str | None, told: Told) -> OnSpark:
     return OnSpark(spark.session(master=master), told)
 
 
+def with_ask(command: Command) -> Command:
+    """What every job can be asked, as options; the command gets ``ask``."""
+
+    @click.option("--full", is_flag=True, help="Look at everything, whatever the last run saved.")
+    @click.option("--now", type=Moment(), help="Judge ages as of this time; it may look back.")
+    @click.option(
+        "--to",
+        "action",
+        type=click.Choice([one.value for one in Action]),
+        default=Action.DELETE.value,
+        show_default=True,
+        help="The trash can be restored from; on S3 that costs a copy of each object.",
+    )
+    @functools.wraps(command)
+    def wrapped(*values: Any, full: bool, now: datetime | None, action: str, **rest: Any) -> None:
+        command(*values, ask=Ask(now=now, full=full, action=Action(action)), **rest)
+
+    return wrapped
+
+
 def with_limits(command: Command) -> Command:
     """The guards as options; the command gets ``limits``."""
 
@@ -70,3 +95,32 @@ def with_limits(command: Command) -> Command:
         command(*values, limits=limits, **rest)
 
     return wrapped
+
+
+def plan_and_show(
+    job: Job, repository: Repository, spread: Spread, told: Told, ask: Ask, limits: Limits, *, as_json: bool
+) -> None:
+    """Plan, then say what would go, what stays, and how to go on."""
+    report = plan(job, repository, spread, ask)
+    told.finish()
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+    else:
+        show(repository, report)
+        show_ways_on(report, refusal(job, repository, report.run, limits))
+
+
+def run_and_show(
+    job: Job, repository: Repository, spread: Spread, told: Told, ask: Ask, limits: Limits, *, as_json: bool
+) -> None:
+    """Plan and sweep, say what came of it, and leave with the exit code that it deserves."""
+    reports = run(job, repository, spread, ask, limits)
+    told.finish()
+    for finished in reports[:-1]:
+        click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)
+    if as_json:
+        click.echo(reports[-1].to_json(), nl=False)
+    else:
+        show(repository, reports[-1])
+    for report in reports:
+        finish(report)

@@ -30,7 +30,7 @@ class Run:
 def new_run(job: str, *, now: datetime, started_at: datetime, entropy: bytes, last: str | None = None) -> Run:
     """A run whose id sorts before those of all earlier ones, the ``last`` of which may be of the same moment."""
     number = YEAR_4000_MS - microseconds(started_at) // 1000
-    if last is not None and started_at - started(last) <= timedelta(milliseconds=SAME_MOMENT_MS):
+    if last is not None and abs(started_at - started(last)) <= timedelta(milliseconds=SAME_MOMENT_MS):
         number = min(number, int(last.partition("-")[0]) - 1)
     return Run(f"{number:014d}-{entropy[:4].hex()}", job, now)
 

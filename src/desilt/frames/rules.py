@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.domain.reason import Reason
+from desilt.frames.hashing import Hashes
 
 NEVER = np.iinfo(np.int64).min  # a cutoff that nothing is before
 Flags = npt.NDArray[np.bool_]
@@ -30,7 +31,7 @@ class Group:
     members: frozenset[tuple[int, bool]]  # class, current
     tagged: bool = False
     detached: bool = False
-    held: bool = False  # by a person, with everything in the commit
+    held: str = ""  # the hold of a person, on everything in the commit
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Terms:
     groups: tuple[Group, ...]
     keep_prefixes: tuple[str, ...] = ()
     keep_globs: tuple[str, ...] = ()
-    held_prefixes: tuple[str, ...] = ()
+    held_prefixes: tuple[tuple[str, str], ...] = ()  # with the hold's id
+    held_hashes: tuple[tuple[int, str], ...] = ()  # of addresses
 
     @cached_property
     def _decided(self) -> dict[tuple[int, bytes], tuple[int, int, int]]:
@@ -79,13 +81,15 @@ class Verdicts:
     past: Flags  # some branch would let it go, by date alone
     masks: list[bytes]  # the rules that match, for each of ``mask_of``
     mask_of: Numbers
+    holds: list[str]  # ids, for each of ``hold_of``; the first is none
+    hold_of: npt.NDArray[np.int32]
 
 
 ORDER = [Reason.EXPIRED, Reason.HOLDER, Reason.CURRENT, Reason.DETACHED, Reason.TAGGED, Reason.KEPT, Reason.HELD]
 """The later one is told where several entries of one object differ."""
 
 
-def judged(paths: pa.Array, created: Numbers, groups: Numbers, terms: Terms) -> Verdicts:
+def judged(paths: pa.Array, hashes: Hashes, created: Numbers, groups: Numbers, terms: Terms) -> Verdicts:
     """What the rules say of each entry."""
     masks, mask_of = matched(paths, terms.prefixes)
     pairs, place = np.unique(groups * len(masks) + mask_of, return_inverse=True)
@@ -100,10 +104,24 @@ def judged(paths: pa.Array, created: Numbers, groups: Numbers, terms: Terms) -> 
         (Reason.DETACHED, np.array([group.detached for group in terms.groups], np.bool_)[groups]),
         (Reason.TAGGED, np.array([group.tagged for group in terms.groups], np.bool_)[groups]),
         (Reason.KEPT, starts(paths, terms.keep_prefixes) | fits(paths, terms.keep_globs)),
-        (Reason.HELD, starts(paths, terms.held_prefixes) | np.array([g.held for g in terms.groups], np.bool_)[groups]),
     ):
         reasons[flags] = ORDER.index(reason)
-    return Verdicts(reasons, created < some, masks, mask_of)
+    holds, hold_of = ordered(paths, hashes, groups, terms)
+    reasons[hold_of > 0] = ORDER.index(Reason.HELD)
+    return Verdicts(reasons, created < some, masks, mask_of, holds, hold_of)
+
+
+def ordered(paths: pa.Array, hashes: Hashes, groups: Numbers, terms: Terms) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Which order of a person keeps each entry, if any: ids, and for each entry a place among them; 0 is none."""
+    names = ["", *dict.fromkeys([g.held for g in terms.groups if g.held])]
+    found = np.array([names.index(group.held) for group in terms.groups] or [0], np.int32)[groups]
+    for prefix, name in terms.held_prefixes:
+        names.append(name)
+        found[_flags(pc.starts_with(paths, prefix))] = len(names) - 1
+    for value, name in terms.held_hashes:
+        names.append(name)
+        found[hashes == np.uint64(value)] = len(names) - 1
+    return names, found
 
 
 def matched(paths: pa.Array, prefixes: Sequence[str]) -> tuple[list[bytes], Numbers]:

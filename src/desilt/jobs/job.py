@@ -1,9 +1,9 @@
 """What a job brings to the run that all of them share: how it marks, and what it saves for its next run."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -49,6 +49,8 @@ class Marked:
     base: str
     saves: Mapping[str, Any] | None
     watches: Mapping[str, Any] | None = None
+    refs: Sequence[Mapping[str, str]] = ()  # branches that go too
+    holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept
     by: str = "branch"  # what the first key of what goes is
 
 

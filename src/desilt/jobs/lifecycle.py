@@ -14,6 +14,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from desilt.domain import cutoffs as cut
 from desilt.domain.cutoffs import Cutoffs
 from desilt.domain.policy import Policy, Tags, parse
@@ -22,9 +24,12 @@ from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.domain.times import EPOCH, microseconds
 from desilt.errors import BadRequest, CorruptTable
+from desilt.frames.hashing import address_hash
 from desilt.frames.rules import Group, Terms
 from desilt.jobs import judging, lasting, leftovers, tables
-from desilt.jobs.expiring import Answer, Entries, Question, judge
+from desilt.jobs.branches import stale_branches
+from desilt.jobs.candidates import Entries
+from desilt.jobs.expiring import Answer, Question, judge
 from desilt.jobs.expiring import cut as cut_up
 from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.place import opening
@@ -60,7 +65,6 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         back = source.restored(run, EPOCH, name="restored-ever")
     with stage("commits"):
         history = read_history(core, run.now)
-        ordered = source.held(run, history.holds)
         now = cut.resolve(policy, history.names, run.now)
         dated = dates(history)
         looked_into = set(dated) if last.last is None else potential(dated, last.last, now)
@@ -72,7 +76,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             range(0),
             tuple(entries),
             terms,
-            {Reason.STAGED: staged.files, Reason.HELD: [ordered], Reason.RESTORED: [lately]},
+            {Reason.STAGED: staged.files, Reason.RESTORED: [lately]},
             (*last.deferred, back),
             tuple(removed(spread, repository, opening(repository, spread), f"{run.folder}inputs/removed/")),
             (back,),
@@ -81,9 +85,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         answer = sum(spread(judge, cut_up(asked, spread.width), weigh=judged_objects), Answer())
     if answer.damaged:
         source.distrust(key for key in answer.damaged if any(one.file.key == key for one in entries))
-        raise CorruptTable(
-            min(answer.damaged), "it could not be read back; run again, with --full if that does not help"
-        )
+        raise CorruptTable(min(answer.damaged), "it could not be read back; run again, or with --full")
     judged_now = Amount(answer.objects.total(), answer.bytes.total())
     stored = Amount(answer.stored_objects, answer.stored_bytes)
     going = sum((Amount(file.rows, file.bytes) for file in answer.files), Amount())
@@ -125,6 +127,8 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             "tags": {tag.name: tag.target for tag in history.tags},
         },
         by="rule",
+        refs=stale_branches(core, history, policy, run.now),
+        holds={name: Amount(count, answer.hold_bytes[name]) for name, count in sorted(answer.hold_objects.items())},
     )
 
 
@@ -156,18 +160,15 @@ def reached(
     numbers = {name: groups.number(one, classes) for name, one in of_ranges.items()}
     wanted = [lists.ranges[name] for name in sorted(lists.ranges)]
     placed = range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES)
-    entries = [
-        Entries(
-            one.file,
-            tuple(numbers[one.ranges[owner]] if owner in one.ranges else -1 for owner in range(max(one.ranges) + 1)),
-            tuple(
-                owner in one.ranges and of_ranges[one.ranges[owner]].potential for owner in range(max(one.ranges) + 1)
-            ),
-        )
-        for one in placed
-    ]
-    names = "".join(f"{listed.id}\n" for listed in wanted)
-    core.store.put(f"{core.prefix}{run.folder}inputs/ranges.txt", [names.encode()])
+    entries = []
+    for one in placed:
+        owned = [one.ranges.get(owner) for owner in range(max(one.ranges) + 1)]
+        groups_of = tuple(-1 if name is None else numbers[name] for name in owned)
+        looked_at = tuple(name is not None and of_ranges[name].potential for name in owned)
+        entries.append(Entries(one.file, groups_of, looked_at))
+    judged = "".join(f"{listed.id}\n" for listed in wanted)
+    core.store.put(f"{core.prefix}{run.folder}inputs/ranges.txt", [judged.encode()])
+    kept = {hold.id: hold.value for hold in history.holds if hold.kind is Kind.ADDRESS}
     terms = Terms(
         tuple(rule.id for rule in now.rules),
         tuple(rule.prefix for rule in now.rules),
@@ -176,7 +177,8 @@ def reached(
         tuple(groups.found),
         tuple(keep.prefix for keep in policy.keep if keep.prefix is not None),
         tuple(keep.glob for keep in policy.keep if keep.glob is not None),
-        tuple(hold.value for hold in history.holds if hold.kind is Kind.PREFIX),
+        tuple((hold.value, hold.id) for hold in history.holds if hold.kind is Kind.PREFIX),
+        tuple(zip(address_hash(pa.array(kept.values(), pa.string())).tolist(), kept, strict=True)),
     )
     return terms, entries, len(wanted)
 

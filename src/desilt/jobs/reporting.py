@@ -43,6 +43,8 @@ def planned(repository: Repository, run: Run, marked: Marked, action: str) -> Re
         stored=marked.stored,
         action=action,
         by=marked.by,
+        refs={one["name"]: one["why"] for one in marked.refs},
+        holds=marked.holds,
     )
 
 
@@ -62,8 +64,14 @@ def removals(repository: Repository, plan: Plan, branches: Mapping[str, str]) ->
                 where = row["address"].split("/")
                 branch = branch_name(branches, where[1] if len(where) > 2 else "")
                 yield Removed(
-                    row["address"], row["size_bytes"], row["modified_at"], branch, row["reason"], row["detail"]
+                    row["address"], row["size_bytes"], row["modified_at"], branch, row["reason"], told(row["detail"])
                 )
+
+
+def told(detail: str) -> str:
+    """A plan's detail, for people."""
+    rules, divided, paths = detail.partition("\0")
+    return f"{rules}: {paths.replace(chr(0), ', ')}" if divided else detail
 
 
 def branch_name(branches: Mapping[str, str], uid: str) -> str:

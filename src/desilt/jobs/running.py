@@ -30,6 +30,7 @@ from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Report, Swept, read_report
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import Spread
+from desilt.sweep.branches import delete_stale
 from desilt.sweep.guard import CLOCKS, Limits, guard
 from desilt.sweep.sweeping import pieces, sweep_piece
 
@@ -109,6 +110,7 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
         base=marked.base,
         files=marked.answer.files,
         saves=marked.saves,
+        refs=tuple(marked.refs),
         watches=marked.watches,
     )
     report = planned(repository, opened, marked, ask.action)
@@ -138,8 +140,10 @@ def _sweep(
         done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
     spread.watch.begins("sweep")
     spread(sweep_piece, pieces(made, lock, opening(repository, spread), done, sent_at=repository.clock()), weigh=int)
+    deleted = delete_stale(repository, lock, made.refs)
     _audit(job, repository, spread, made, lock)
-    report = replace(report, seconds={**report.seconds, "sweep": round(time.monotonic() - began, 3)})
+    seconds = {**report.seconds, "sweep": round(time.monotonic() - began, 3)}
+    report = replace(report, seconds=seconds, refs=deleted)
     return _told(repository, folder, made, report)
 
 
@@ -221,4 +225,5 @@ def _row(made: Plan, lock: Lock) -> RunRow:
         going.objects,
         going.bytes,
         lock.fence,
+        refs=len(made.refs),
     )

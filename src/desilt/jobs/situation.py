@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from desilt.domain.run import Run, started
-from desilt.errors import DesiltError, NotFound
+from desilt.errors import DesiltError
 from desilt.jobs.job import Job
 from desilt.lake import ledger, repositories, timekeeping
 from desilt.lake.database import Transaction
@@ -13,7 +13,7 @@ from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Amount
-from desilt.sweep.guard import WINDOW, Situation
+from desilt.sweep.guard import CLOCKS, WINDOW, Situation
 
 MARKER = "swept.json"
 COLLECT = "collect"  # the job after which there may be fewer commits
@@ -34,7 +34,7 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             [row for row in runs if row.id != made.run and row.job == job.name],
             Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW)),
             same_past=knows(tx, repository, made),
-            lost=lost(tx, repository, made, earlier, collected=any(row.job == COLLECT for row in runs)),
+            lost=lost(tx, repository, made, earlier, collected=[row.id for row in runs if row.job == COLLECT]),
         )
 
 
@@ -52,11 +52,8 @@ def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
             yield plans.read(folder)
         except DesiltError:
             continue  # unfinished, or unreadable: it tells nothing
-        try:
-            folder.get_text(MARKER)
+        if folder.has(MARKER) and started(run_id) <= repository.clock() + CLOCKS:  # else a clock was wrong then
             return
-        except NotFound:
-            continue
 
 
 def knows(tx: Transaction, repository: Repository, plan: Plan) -> bool:
@@ -64,11 +61,12 @@ def knows(tx: Transaction, repository: Repository, plan: Plan) -> bool:
     return repositories.mark_at(tx, repository.uid, plan.generation) == plan.mark
 
 
-def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan], *, collected: bool) -> str:
+def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan], *, collected: list[str]) -> str:
     """What the database has no longer; "" if nothing."""
     for plan in earlier:
         if not knows(tx, repository, plan):
             return f"the database does not know generation {plan.generation} of refs, which plan {plan.run} saw"
-        if plan.commits > made.commits and plan.generation <= made.generation and not collected:
+        since = any(run_id < plan.run for run_id in collected)  # ids sort newest first
+        if plan.commits > made.commits and plan.generation <= made.generation and not since:
             return f"there are {made.commits:,} commits, plan {plan.run} saw {plan.commits:,}"
     return ""

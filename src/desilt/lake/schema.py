@@ -49,6 +49,7 @@ RUNS = [
         state TEXT NOT NULL,
         fence {int} NOT NULL,     -- of the lock, when it began; another at its end tells that it was taken over
         ended_fence {int},
+        refs {int} NOT NULL DEFAULT 0, -- planned to go
         objects {int} NOT NULL,   -- planned
         bytes {int} NOT NULL,
         PRIMARY KEY (repository, id)

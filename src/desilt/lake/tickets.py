@@ -71,6 +71,12 @@ def holders(tx: Transaction, repository: str, addresses: Sequence[str], *, since
     return found
 
 
+def open_on(tx: Transaction, repository: str, branch: str, now: datetime) -> bool:
+    """Whether an upload to the branch with uid ``branch`` may still be linked."""
+    found = "SELECT 1 FROM tickets WHERE repository = ? AND branch = ? AND expires_at > ? LIMIT 1"
+    return tx.one(found, repository, branch, microseconds(now)) is not None
+
+
 def forget(tx: Transaction, repository: str, *, before: datetime) -> int:
     """Drop tickets that expired before ``before``: they hold nothing, and work no more; how many there were."""
     return tx.execute("DELETE FROM tickets WHERE repository = ? AND expires_at < ?", repository, microseconds(before))

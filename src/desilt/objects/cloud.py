@@ -11,7 +11,7 @@ bucket with versioning, a removed object stays as an old version: there another
 rule has to end those.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -26,7 +26,7 @@ from desilt.objects.buckets import Client, connect, failure, first_line
 from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
 from desilt.objects.cloud_removing import apart, each_alone, repeated
 from desilt.objects.removing import check_pairs
-from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range
+from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range, nothing
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
@@ -154,11 +154,11 @@ class CloudStore:
         client = connect(self.scheme, self.bucket, bulk=False)
         return repeated(keys, each_alone([(key, partial(self._delete, client, key)) for key in at]))
 
-    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+    def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
         if apart(pairs):
-            return self._move(pairs)
-        return [outcome for pair in pairs for outcome in self._move([pair])]
+            return self._move(pairs, between)
+        return [outcome for pair in pairs for outcome in self._move([pair], between)]
 
     def _delete(self, client: Client, key: str) -> None:
         with self._failures("removing", key):
@@ -168,9 +168,10 @@ class CloudStore:
                 self.head(key)  # tells a missing object from a missing bucket, which Azure's answer here does not
                 raise StorageFailed(f"{key!r} in {self.uri} was said to be gone, but is there; try again") from error
 
-    def _move(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+    def _move(self, pairs: Sequence[tuple[str, str]], between: Callable[[], None]) -> Outcomes:
         outcomes = each_alone([(source, partial(self._place, source, destination)) for source, destination in pairs])
         placed = [number for number, outcome in enumerate(outcomes) if outcome.result is Result.REMOVED]
+        between()
         for number, outcome in zip(placed, self.delete_many([pairs[each][0] for each in placed]), strict=True):
             if outcome.result is Result.FAILED:  # gone is well: it is at the second key
                 outcomes[number] = outcome

@@ -10,10 +10,11 @@ Only regular files are objects. Links are not followed by a listing.
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -22,10 +23,11 @@ from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
 from desilt.objects.local_folders import TRIES, existing, make_folder, rename, sync_folder, sync_names, tidy
-from desilt.objects.removing import attempt, check_pairs
+from desilt.objects.removing import attempt, check_pairs, failed
 from desilt.objects.store import (
     CHUNK_BYTES,
     ObjectInfo,
+    Outcome,
     Outcomes,
     Result,
     batches,
@@ -33,8 +35,12 @@ from desilt.objects.store import (
     check_prefix,
     check_range,
     may_hold,
+    nothing,
     within,
 )
+
+# Where a system has O_PATH, a folder that may be changed but not listed can be held open too.
+HOLD_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class LocalStore:
@@ -166,39 +172,64 @@ class LocalStore:
     def delete_many(self, keys: Sequence[str]) -> Outcomes:
         for key in keys:
             check_key(key)
-        return self._tidied([attempt(self._delete, key) for key in keys])
+        outcomes: dict[int, Outcome] = {}
+        for folder, places in by_folder(keys).items():
+            outcomes |= zip(places, self._delete_in(folder, [keys[place] for place in places]), strict=True)
+        return self._tidied([outcomes[place] for place in range(len(keys))])
 
-    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+    def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
+        between()
         return self._tidied([attempt(self._move, source, target) for source, target in pairs])
 
-    def _delete(self, key: str) -> None:
-        self._regular(key)
+    def _delete_in(self, folder: str, keys: Sequence[str]) -> Outcomes:
+        """Removes ``keys`` of one folder, which is looked at once and held open: a link put there now leads nowhere."""
+        try:
+            self._inside(folder)
+            descriptor = os.open(f"{self.root}/{folder or '.'}", HOLD_FOLDER)  # the root itself may be a link
+        except BadRequest as error:
+            return [failed(key, error) for key in keys]
+        except OSError as error:
+            return [attempt(self._unseen, key, error) for key in keys]
+        try:
+            return [attempt(self._delete, key, descriptor) for key in keys]
+        finally:
+            os.close(descriptor)
+
+    def _delete(self, key: str, folder: int) -> None:
+        name = key.rpartition("/")[2]
+        self._regular(key, name, folder)
         with self._failures("removing", key):
-            os.unlink(self._path(key))  # no fsync: an object that a power cut brings back is only garbage found again
+            os.unlink(name, dir_fd=folder)  # no fsync: an object that a power cut brings back is only garbage again
 
     def _move(self, source: str, destination: str) -> None:
-        links = self._regular(source).st_nlink
-        here, there = self._path(source), self._path(destination)
+        here = self._path(source)
+        links = self._regular(source, here).st_nlink
+        there = self._path(destination)
         with self._failures("moving", source):
             try:
                 rename(here, there, links=links, durable=self._durable)
             except FileNotFoundError:
                 raise NotFound("object", source) from None
 
-    def _regular(self, key: str) -> os.stat_result:
+    def _regular(self, key: str, path: str, folder: int | None = None) -> os.stat_result:
         """The file of an object to be taken away; a link or a device is none, and is not to be passed over."""
         try:
-            with self._failures("looking at", key):
-                status = os.lstat(self._path(key))
-        except NotFound:
-            self._check_root()
-            raise
+            status = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            self._unseen(key, error)
         if S_ISDIR(status.st_mode):
             raise NotFound("object", key)
         if not S_ISREG(status.st_mode):
             raise Conflict(f"{key!r} in {self.uri} is a link or a device and no object; see who put it there")
         return status
+
+    def _unseen(self, key: str, error: OSError) -> NoReturn:
+        """Raises what it means that there was no looking at ``key``; without the root, nothing is known to be gone."""
+        meant = failure(self.uri, "looking at", key, error)
+        if isinstance(meant, NotFound):
+            self._check_root()
+        raise meant from error
 
     def _tidied(self, outcomes: Outcomes) -> Outcomes:
         """``outcomes``, with the folders left empty gone. One behind a link is a failure, and left alone."""
@@ -256,6 +287,14 @@ class LocalStore:
             yield
         except OSError as error:
             raise failure(self.uri, doing, key, error) from error
+
+
+def by_folder(keys: Sequence[str]) -> dict[str, list[int]]:
+    """Which of ``keys``, by their places, lie in each folder."""
+    found: dict[str, list[int]] = {}
+    for place, key in enumerate(keys):
+        found.setdefault(key.rpartition("/")[0], []).append(place)
+    return found
 
 
 def write_all(descriptor: int, chunk: bytes) -> None:

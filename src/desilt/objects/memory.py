@@ -9,7 +9,7 @@ an accident.
 import os
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NoReturn
 
@@ -29,6 +29,7 @@ from desilt.objects.store import (
     check_key,
     check_prefix,
     check_range,
+    nothing,
 )
 
 
@@ -97,8 +98,9 @@ class MemoryStore:
             found = [self._objects.pop(key, None) for key in keys]
         return [Outcome(key, Result.REMOVED if body else Result.GONE) for key, body in zip(keys, found, strict=True)]
 
-    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+    def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
+        between()
         outcomes = []
         with self._lock:
             for source, destination in pairs:

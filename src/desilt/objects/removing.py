@@ -13,7 +13,7 @@ def check_pairs(pairs: Sequence[tuple[str, str]]) -> None:
             raise BadRequest(f"cannot move {source!r} onto itself; give each object another key to go to")
 
 
-def attempt(act: Callable[..., object], key: str, *more: str) -> Outcome:
+def attempt(act: Callable[..., object], key: str, *more: object) -> Outcome:
     """What came of ``act(key, *more)``, which raises NotFound if there is no object, another error if it failed."""
     try:
         act(key, *more)

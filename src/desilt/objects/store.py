@@ -8,7 +8,7 @@ order of its bytes.
 may call them; a test in ``tests/architecture`` keeps it so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -57,6 +57,10 @@ class Outcome:
 
 
 Outcomes: TypeAlias = list[Outcome]  # a name of its own, since inside of a store `list` is a method
+
+
+def nothing() -> None:
+    """Happens between."""
 
 
 class ObjectStore(Protocol):
@@ -114,12 +118,13 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def move_many(self, pairs: Sequence[tuple[str, str]]) -> Outcomes:
+    def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         """Each object from its first key to its second, in order; outcomes are of the first keys, as above.
 
         REMOVED: it is at the second key now, in place of what was there, and no longer
         at the first. GONE: nothing was at the first, and the second is untouched. Done
-        again after a crash it ends the same.
+        again after a crash it ends the same. ``between`` is called after the last copy
+        and before the first original goes; what it raises leaves the originals.
         """
         ...
 

@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from desilt.domain.run import FOLDER, Run, is_run_id, started
-from desilt.errors import BadRequest, NotFound
+from desilt.errors import BadRequest, NotFound, Unreadable
 from desilt.objects.store import ObjectStore
 
 LAST = "last"
 TRASH = "_desilt/trash/"
+SIMULATIONS = "simulate"  # beside the jobs: nothing comes of these, so nobody lists or sweeps them
 
 
 class Folder:
@@ -60,7 +61,17 @@ class Folder:
 
     def get_text(self, name: str) -> str:
         """``name`` of this run; :class:`NotFound` if it wrote none."""
-        return self.store.get(self.root + name).decode()
+        try:
+            return self.store.get(self.root + name).decode()
+        except UnicodeDecodeError:
+            raise Unreadable(f"{self.root}{name} is not what was written; plan again") from None
+
+    def has(self, name: str) -> bool:
+        try:
+            self.store.head(self.root + name)
+        except NotFound:
+            return False
+        return True
 
 
 def trash_of(prefix: str, run_id: str) -> str:
@@ -68,8 +79,9 @@ def trash_of(prefix: str, run_id: str) -> str:
 
 
 def runs_of(store: ObjectStore, prefix: str, *, job: str | None = None) -> list[tuple[str, str]]:
-    """The job and id of every run whose folder is there, newest first."""
+    """The job and id of every run whose folder is there, newest first; simulations only if they are asked for."""
     jobs = [job] if job else [_last(folder) for folder in store.folders(prefix + FOLDER)]
+    jobs = [name for name in jobs if job or name != SIMULATIONS]
     found = [(_last(folder), name) for name in jobs for folder in store.folders(f"{prefix}{FOLDER}{name}/")]
     return [(name, run_id) for run_id, name in sorted(found) if is_run_id(run_id)]
 

@@ -15,7 +15,8 @@ COLUMNS = ("Objects#", "Bytes#", "Share of bytes#")  # numbers stand at the righ
 
 def text(value: str, *, empty: str = "(none)") -> str:
     """Words from outside: nothing in them is markup, and nothing is unseen or turns the line around."""
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in value)) or empty
+    seen = value if value.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)
+    return escape(seen) or empty
 
 
 def section(kind: str, heading: str, body: str) -> str:

@@ -57,6 +57,7 @@ class Plan:
     base: str  # the run whose watermark stood when this one began; "" if none
     files: tuple[PlanFile, ...]
     saves: Mapping[str, Any] | None = None  # what the job keeps for its next run, once swept
+    refs: tuple[Mapping[str, str], ...] = ()  # branches that go too: name, uid, head, why
     watches: Mapping[str, Any] | None = None  # refs and rules it relies on: a sweep looks whether they still stand
 
     @property
@@ -90,6 +91,7 @@ def read(folder: Folder) -> Plan:
     if facts.pop("sha256", None) != _sum(facts):
         raise Unreadable(f"{folder.root}{FILE} is not what was written; plan again")
     del facts["version"]
+    facts["refs"] = tuple(facts["refs"])
     facts["files"] = tuple(PlanFile(**one) for one in facts["files"])
     facts["stored"], facts["action"] = Amount(**facts["stored"]), Action(facts["action"])
     facts["now"] = datetime.fromisoformat(facts["now"])

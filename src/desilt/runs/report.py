@@ -52,6 +52,8 @@ class Report:
     stored: Amount = field(default_factory=Amount)  # all there is where the run looked
     action: str = "delete"
     by: str = "branch"  # what ``remove`` is told by
+    refs: Mapping[str, str] = field(default_factory=dict)  # branches that go, and why; once swept, what became of them
+    holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept, by the id of the order
     swept: Swept | None = None  # None: nothing was removed yet
     version: str = __version__
 
@@ -82,7 +84,7 @@ def _read(facts: dict[str, Any]) -> Report:
         branch: {reason: Amount(**amount) for reason, amount in reasons.items()}
         for branch, reasons in facts["remove"].items()
     }
-    for name in ("keep", "prefixes"):
+    for name in ("keep", "prefixes", "holds"):
         facts[name] = {key: Amount(**amount) for key, amount in facts[name].items()}
     facts["stored"] = Amount(**facts["stored"])
     facts["swept"] = Swept(**facts["swept"]) if facts["swept"] else None

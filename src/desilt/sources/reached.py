@@ -1,7 +1,7 @@
 """Who reaches what: for all that commits list, the branches, tags and holds behind it. Commit-sized, on the driver."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.domain.history import Commit
@@ -38,16 +38,15 @@ class Reach:
     heads: int = 0  # bits: of branches whose last commit has it
     tagged: bool = False
     detached: bool = False
-    held: bool = False
+    held: str = ""  # the id of a hold
     potential: bool = False  # whether a commit that is looked into has it
-    metaranges: list[str] = field(default_factory=list)
 
     def add(self, other: "Reach") -> None:
         self.branches |= other.branches
         self.heads |= other.heads
         self.tagged |= other.tagged
         self.detached |= other.detached
-        self.held |= other.held
+        self.held = self.held or other.held
         self.potential |= other.potential
 
 
@@ -72,7 +71,7 @@ def by_metarange(history: History, *, potential: set[str], tags_hold: bool) -> d
     for number, branch in enumerate(history.branches):
         heads[branch.head] = heads.get(branch.head, 0) | 1 << number
     tagged = {tag.target for tag in history.tags} if tags_hold else set()
-    held = {hold.value for hold in history.holds if hold.kind is holds.Kind.REF}
+    held = {hold.value: hold.id for hold in history.holds if hold.kind is holds.Kind.REF}
     found: dict[str, Reach] = {}
     for name, commit in history.commits.items():
         found.setdefault(commit.metarange, Reach()).add(
@@ -81,7 +80,7 @@ def by_metarange(history: History, *, potential: set[str], tags_hold: bool) -> d
                 heads.get(name, 0),
                 name in tagged,
                 not history.bits[name],
-                name in held,
+                held.get(name, ""),
                 name in potential,
             )
         )

@@ -11,7 +11,6 @@ from datetime import timedelta
 import pyarrow as pa
 
 from desilt.errors import BranchMoved
-from desilt.frames.hashing import address_hash
 from desilt.lake import ledger, locks, repositories, staging, tickets, tombstones
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
@@ -33,12 +32,11 @@ def condemn(
     A batch that was condemned before stays as it was: tombstones are not written twice.
     """
     addresses = rows["address"].to_pylist()
-    hashes = address_hash(rows["address"].combine_chunks())
     for _ in range(TRIES):
         recheck.catch_up()
         back = {
-            address: "a commit made since holds it"
-            for address, held in zip(addresses, recheck.holds(hashes).tolist(), strict=True)
+            address: "what came after the plan holds it"
+            for address, held in zip(addresses, recheck.holds(rows).tolist(), strict=True)
             if held
         }
         with repository.database.write() as tx:

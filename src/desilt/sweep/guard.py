@@ -61,7 +61,11 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
     if plan.policy != seen.policy:
         raise OtherPolicy(plan.run, f"was made for {plan.policy!r}, the repository now has {seen.policy!r}")
     going = plan.removes
-    if resuming or not going.objects:
+    if resuming or not (going.objects or plan.refs):
+        return
+    if not limits.confirm and not any(run.policy == plan.policy and (run.objects or run.refs) for run in seen.runs):
+        raise FirstRun(plan.job, plan.run)
+    if not going.objects:
         return
     if not plan.held and not limits.allow_empty:
         raise NothingHeld(seen.name)
@@ -69,8 +73,6 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
         raise TooMany(going.objects, limits.max_objects)
     check_share("objects", going.objects, plan.stored.objects, seen.recent.objects, limits.max_share)
     check_share("bytes", going.bytes, plan.stored.bytes, seen.recent.bytes, limits.max_share)
-    if not limits.confirm and not any(run.policy == plan.policy and run.objects for run in seen.runs):
-        raise FirstRun(plan.job, plan.run)
 
 
 def check_clocks(limits: Limits, seen: Situation) -> None:

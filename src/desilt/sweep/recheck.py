@@ -1,50 +1,97 @@
 """What moved since a plan was made, judged again: every commit that came after it holds what it holds.
 
 A plan names the generation of refs at which it read commits. Commits made later
-are few, and what they bring is read here, once for each new range.
+are few, and what they bring is read here, once for each new range. A plan that
+relies on refs and rules (it *watches* them) is judged again by those too.
 """
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from desilt.errors import NotFound, WentBack
 from desilt.frames.hashing import Hashes, address_hash
-from desilt.lake import commits, repositories
+from desilt.lake import commits, holds, repositories
+from desilt.lake.database import Transaction
+from desilt.lake.holds import Hold, Kind
 from desilt.lake.repository import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.sources.range_cache import entries_of
+from desilt.sweep import moved
+
+Flags = npt.NDArray[np.bool_]
 
 
 class Recheck:
-    """The addresses that commits made since the plan hold, up to ``generation``."""
+    """What is held since the plan, up to ``generation``."""
 
     def __init__(self, repository: Repository, plan: Plan) -> None:
         self.generation = plan.generation
         self._repository, self._plan = repository, plan
-        self._judged: set[str] | None = None  # ranges that the plan took into account, or that were read since
+        self._judged: set[str] | None = None  # ranges that the plan took into account
+        self._read: set[str] = set()  # and those that were read here
         self._held: Hashes = np.zeros(0, np.uint64)
+        self._prefixes: tuple[str, ...] = ()
 
     def catch_up(self) -> None:
-        """Read what commits have brought since the last look."""
+        """Read what has come to hold something since the last look."""
         with self._repository.database.read() as tx:
             generation = repositories.generation(tx, self._repository.uid)
             if repositories.mark_at(tx, self._repository.uid, self._plan.generation) != self._plan.mark:
                 raise WentBack(f"the database does not know generation {self._plan.generation}, which the plan saw")
+            if generation == self.generation:
+                return
             new = commits.metaranges_since(tx, self._repository.uid, self.generation)
-        judged = self._known() if new else set()
+            orders = [
+                hold
+                for hold in holds.since(tx, self._repository.uid, self._plan.generation)
+                if hold.counts(self._repository.clock())
+            ]
+            whole, heads, before = self._moved(tx)
+            whole |= self._ordered(tx, orders)
         for metarange in sorted(new):
-            for listed in self._repository.ranges.metarange(metarange):
-                if listed.id not in judged:
-                    rows = entries_of(self._repository.ranges, listed, 0)
-                    found = address_hash(rows["address"].combine_chunks())
-                    self._held = np.union1d(self._held, found)
-                    judged.add(listed.id)
+            self._add(metarange, passing_over=self._known())
+        for metarange in sorted(whole):
+            self._add(metarange, passing_over=set())
+        if heads - before:
+            had = {listed.id for metarange in before for listed in self._repository.ranges.metarange(metarange)}
+            for metarange in sorted(heads - before):
+                self._add(metarange, passing_over=had)
+        self._hold(pa.array([hold.value for hold in orders if hold.kind is Kind.ADDRESS], pa.string()))
+        self._prefixes = tuple(hold.value for hold in orders if hold.kind is Kind.PREFIX)
         self.generation = generation
 
-    def holds(self, hashes: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of ``hashes`` some newer commit holds."""
-        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.isin(hashes, self._held)
+    def holds(self, rows: pa.Table) -> Flags:
+        """Which of a plan's rows are held by something that came after it."""
+        found: Flags = np.isin(address_hash(rows["address"].combine_chunks()), self._held)
+        if self._prefixes and self._plan.watches is not None:
+            paths = [text.split("\0")[1:] for text in rows["detail"].to_pylist()]  # after the rules
+            found |= np.array([any(path.startswith(self._prefixes) for path in some) for some in paths], np.bool_)
         return found
+
+    def _moved(self, tx: Transaction) -> tuple[set[str], set[str], set[str]]:
+        watches = self._plan.watches
+        if watches is None:
+            return set(), set(), set()
+        whole, heads = moved.metaranges_held(tx, self._repository.uid, watches)
+        return whole, heads, moved.heads_then(tx, self._repository.uid, watches) if heads else set()
+
+    def _ordered(self, tx: Transaction, orders: list[Hold]) -> set[str]:
+        """The metaranges of commits that people ordered to be kept."""
+        if self._plan.watches is None:
+            return set()  # whatever is in a commit is kept anyway
+        fetch = commits.fetching(tx, self._repository.uid)
+        return {fetch(hold.value).metarange for hold in orders if hold.kind is Kind.REF}
+
+    def _add(self, metarange: str, *, passing_over: set[str]) -> None:
+        for listed in self._repository.ranges.metarange(metarange):
+            if listed.id not in passing_over and listed.id not in self._read:
+                self._read.add(listed.id)
+                self._hold(entries_of(self._repository.ranges, listed, 0)["address"].combine_chunks())
+
+    def _hold(self, addresses: pa.Array) -> None:
+        self._held = np.union1d(self._held, address_hash(addresses))
 
     def _known(self) -> set[str]:
         if self._judged is None:

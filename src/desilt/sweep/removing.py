@@ -62,7 +62,8 @@ def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str], sure
     outcomes: list[Outcome] = []
     for at in range(0, len(keys), size):
         sure.check()
-        outcomes += store.move_many([(key, places[key]) for key in keys[at : at + size]])
+        pairs = [(key, places[key]) for key in keys[at : at + size]]
+        outcomes += store.move_many(pairs) if store.moves_cheaply else store.move_many(pairs, between=sure.check)
     return [
         Outcome(one.key, Result.REMOVED) if one.result is Result.GONE and _is_there(store, places[one.key]) else one
         for one in outcomes

@@ -3,11 +3,19 @@
 Every job is judged by this. It must stay short enough to be believed at a glance.
 """
 
+import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 
 from desilt.domain.address import uid_time
-from desilt.lake import commits, refs, staging, tickets
+from desilt.domain.entry import Entry
+from desilt.domain.history import Commit
+from desilt.domain.policy import Policy, Rule, Tags
+from desilt.lake import commits, holds, refs, staging, tickets, tombstones
+from desilt.lake.holds import Kind
 from desilt.lake.repository import Repository
+from desilt.lake.tombstones import State
 from desilt.sstable.values import decode_entry
 
 SPECIAL = ("_lakefs/", "_desilt/")
@@ -28,13 +36,18 @@ def committed(repository: Repository) -> set[str]:
     """The addresses in all commits, whether a ref reaches them or not."""
     with repository.database.read() as tx:
         metaranges = {commit.metarange for commit in commits.every(tx, repository.uid)}
-    listed = {one.id: one for metarange in metaranges for one in repository.ranges.metarange(metarange)}
-    held = set()
-    for one in listed.values():
+    return {entry.address for entries in contents(repository, metaranges).values() for entry in entries}
+
+
+def contents(repository: Repository, metaranges: set[str]) -> dict[str, list[Entry]]:
+    """All entries of each of ``metaranges``."""
+    listed = {metarange: list(repository.ranges.metarange(metarange)) for metarange in metaranges}
+    read = {}
+    for one in {one.id: one for ranges in listed.values() for one in ranges}.values():
         records = repository.ranges.read(one)
-        for key, value in zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True):
-            held.add(decode_entry(key, value).address)
-    return held
+        pairs = zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True)
+        read[one.id] = [decode_entry(key, value) for key, value in pairs]
+    return {metarange: [entry for one in ranges for entry in read[one.id]] for metarange, ranges in listed.items()}
 
 
 def staged(repository: Repository) -> set[str]:
@@ -66,3 +79,70 @@ def garbage(repository: Repository) -> dict[str, int]:
     """Objects that nothing points to, by address, with their sizes."""
     held = staged(repository) | committed(repository)
     return {address: size for address, size in stored(repository).items() if address not in held}
+
+
+def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
+    """What a lifecycle run at ``now`` removes: every entry, in every commit, on every branch that reaches it, lets go.
+
+    Deletes that failed are among it: their objects are there, and are tried again.
+    """
+    with repository.database.read() as tx:
+        made = {commit.id: commit for commit in commits.every(tx, repository.uid)}
+        heads = {branch.name: branch.head for branch in refs.branches(tx, repository.uid)}
+        tagged = {tag.target for tag in refs.tags(tx, repository.uid)}
+        orders = [hold for hold in holds.every(tx, repository.uid) if hold.until is None or hold.until > now]
+        stones = tombstones.recorded(tx, repository.uid, sorted(stored(repository)))
+    named = {kind: {hold.value for hold in orders if hold.kind is kind} for kind in Kind}
+    holding = named[Kind.REF] | (tagged if policy.tags is Tags.HOLD else set())
+    entries = contents(repository, {commit.metarange for commit in made.values()})
+    current = {branch: set(map(_fact, entries[made[head].metarange])) for branch, head in heads.items()}
+    past = {branch: _ancestors(made, head) for branch, head in heads.items()}
+
+    def goes(commit: Commit, entry: Entry) -> bool:
+        branches = [branch for branch in heads if commit.id in past[branch]]
+        ordered = commit.id in holding or any(entry.path.startswith(prefix) for prefix in named[Kind.PREFIX])
+        if not branches or ordered or any(keep.holds(entry.path) for keep in policy.keep):
+            return False
+        return all(any(lets_go(rule, branch, entry) for rule in policy.rules) for branch in branches)
+
+    def lets_go(rule: Rule, branch: str, entry: Entry) -> bool:
+        days = _period(rule, branch)
+        applies = rule.enabled and days is not None and entry.path.startswith(rule.prefix)
+        spared = rule.noncurrent_only and _fact(entry) in current[branch]
+        return applies and not spared and entry.modified_at < now - timedelta(days=days or 0)
+
+    going, staying = set(), staged(repository) | named[Kind.ADDRESS]
+    for commit in made.values():
+        for entry in entries[commit.metarange]:
+            (going if goes(commit, entry) else staying).add(entry.address)
+    for address, stone in stones.items():
+        lately = stone.restored_at is not None and stone.restored_at >= now - repository.core.ticket_life
+        if lately or stone.state in (State.REMOVED, State.GONE, State.TRASHED, State.RESTORING):
+            staying.add(address)
+    return (going - staying) & set(stored(repository))
+
+
+def _fact(entry: Entry) -> tuple[str, str, int]:
+    return entry.path, entry.address, entry.modified_ns
+
+
+def _ancestors(made: Mapping[str, Commit], head: str) -> set[str]:
+    found, todo = set(), [head]
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            todo += made[one].parents
+    return found
+
+
+def _period(rule: Rule, branch: str) -> int | None:
+    """By name; else by the glob with most plain characters, the longest period of equals; else for all branches."""
+    if branch in rule.branch_days:
+        return rule.branch_days[branch]
+    fitting = [
+        (len(re.sub(r"\[.+?\]|[*?]", "", glob)), days)
+        for glob, days in rule.branch_days.items()
+        if fnmatchcase(branch, glob)
+    ]
+    return max(fitting)[1] if fitting else rule.days

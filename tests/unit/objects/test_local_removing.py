@@ -91,6 +91,63 @@ def test_a_link_is_neither_followed_nor_removed(store, tmp_path):
     assert (outside / "secret").read_bytes() == b"secret"
 
 
+def test_a_folder_is_held_while_its_objects_go_so_a_link_put_in_its_place_leads_nowhere(store, tmp_path, monkeypatch):
+    outside, root, real = tmp_path / "outside", fill(store, "a/1", "a/2"), os.unlink
+    outside.mkdir()
+    (outside / "2").write_bytes(b"secret")
+
+    def swapped(path, **more):
+        if (root / "a").is_symlink():
+            return real(path, **more)
+        (root / "a").rename(root / "b")
+        (root / "a").symlink_to(outside)
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "unlink", swapped)
+    assert store.delete_many(["a/1", "a/2"]) == [Outcome("a/1", REMOVED), Outcome("a/2", REMOVED)]
+    assert (outside / "2").read_bytes() == b"secret"
+    assert everything(root / "b") == []
+
+
+def test_outcomes_come_in_the_order_of_the_keys_whatever_their_folders(store):
+    fill(store, "a/1", "b/1", "a/2", "c")
+    keys = ["c", "a/2", "b/1", "a/none", "none/1", "a/1", "b/1", "c"]
+    results = [REMOVED, REMOVED, REMOVED, GONE, GONE, REMOVED, GONE, GONE]
+    assert store.delete_many(keys) == [Outcome(key, result) for key, result in zip(keys, results, strict=True)]
+
+
+def test_without_the_root_nothing_is_known_to_be_gone(store):
+    shutil.rmtree(fill(store, "a/1", "b"))
+    outcomes = store.delete_many(["a/1", "b", "none"])
+    assert [each.result for each in outcomes] == [FAILED] * 3
+    assert all("is not a directory; create it, or mount" in each.detail for each in outcomes)
+
+
+def test_no_folder_stays_open(store, tmp_path, monkeypatch):
+    root = fill(store, *(f"{folder}/1" for folder in "abcdef"))
+    (root / "link").symlink_to(tmp_path)
+
+    def fails(*_, **__):
+        raise KeyboardInterrupt
+
+    before = everything(Path("/proc/self/fd"))
+    store.delete_many(["a/1", "b/none", "none/1", "link/1", "b/1/under", "c/1"])
+    monkeypatch.setattr(os, "unlink", fails)
+    with pytest.raises(KeyboardInterrupt):
+        store.delete_many(["d/1"])
+    assert everything(Path("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root is denied nothing")
+def test_a_directory_that_may_be_changed_but_not_listed_gives_up_its_objects(store):
+    root = fill(store, "a/1", "a/2")
+    (root / "a").chmod(0o300)
+    try:
+        assert store.delete_many(["a/1"]) == [Outcome("a/1", REMOVED)]
+    finally:
+        (root / "a").chmod(0o700)
+
+
 def test_a_move_over_a_link_replaces_the_link_and_not_what_it_leads_to(store, tmp_path):
     root = fill(store, "a")
     (tmp_path / "secret").write_bytes(b"secret")
@@ -140,10 +197,10 @@ def test_what_the_disk_refuses_is_the_outcome_of_its_key_alone(store, monkeypatc
     unlink, rename = os.unlink, os.rename
 
     def fails(real):
-        def call(path, *rest):
-            if str(path).endswith("/2"):
+        def call(path, *rest, **more):
+            if Path(path).name == "2":
                 raise OSError(number, os.strerror(number))
-            return real(path, *rest)
+            return real(path, *rest, **more)
 
         return call
 

@@ -1,0 +1,50 @@
+"""How long nobody has worked on a branch, and whether anything speaks for keeping it."""
+
+from datetime import datetime
+
+from desilt.domain.address import PARTITION_AGE
+from desilt.domain.policy import Policy
+from desilt.domain.stale import Activity, stale
+from desilt.domain.times import moment
+from desilt.lake import staging, tickets
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+from desilt.lake.holds import Kind
+from desilt.lake.refs import Branch
+from desilt.sources.reached import History
+
+
+def stale_branches(core: Core, history: History, policy: Policy, now: datetime) -> list[dict[str, str]]:
+    """The branches that the policy lets go, each with its uid, its head, and why."""
+    if not policy.branches:
+        return []
+    with core.database.read() as tx:
+        known = [_activity(tx, core, history, branch, place) for place, branch in enumerate(history.branches)]
+    going = stale(known, policy.branches, now)
+    return [
+        {"name": branch.name, "uid": branch.uid, "head": branch.head, "why": going[branch.name]}
+        for branch in history.branches
+        if branch.name in going
+    ]
+
+
+def _activity(tx: Transaction, core: Core, history: History, branch: Branch, place: int) -> Activity:
+    row = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
+    uploads = [moment(row[0]) + PARTITION_AGE] if row and row[0] is not None else []  # until it closed, at the latest
+    last = max([branch.created_at, history.commits[branch.head].created_at, *uploads])
+    return Activity(branch.name, branch.created_at, last, _keeps(tx, core, history, branch, place))
+
+
+def _keeps(tx: Transaction, core: Core, history: History, branch: Branch, place: int) -> str:
+    """What speaks for the branch."""
+    if branch.name == core.default_branch:
+        return "it is the default branch"
+    if not staging.is_empty(tx, branch.tokens):
+        return "it has staged entries"
+    if tickets.open_on(tx, core.uid, branch.uid, core.clock()):
+        return "it has open tickets"
+    only_here = 1 << place
+    held = {hold.value for hold in history.holds if hold.kind is Kind.REF}
+    if branch.head in held or any(history.bits.get(commit) == only_here for commit in held):
+        return "a hold keeps it"
+    return ""

@@ -1,0 +1,205 @@
+"""The entries of one bucket, and the objects they point to: which go, and which wait."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from desilt.domain.reason import Reason
+from desilt.errors import CorruptTable
+from desilt.frames.buckets import HASH, present
+from desilt.frames.hashing import Hashes, address_hash
+from desilt.frames.rules import ORDER, Terms, Verdicts, judged
+from desilt.sources.held import HeldFile, rows_of
+
+NUMBERS = [HASH, "owner", "size_bytes"]
+TEXTS = ["address", "path", "created_at"]
+NO_TIME = np.iinfo(np.int64).max  # an entry without a time is young
+EXPIRED = ORDER.index(Reason.EXPIRED)
+Flags = npt.NDArray[np.bool_]
+
+ENTRIES = pa.schema(
+    [
+        (HASH, pa.uint64()),
+        ("size_bytes", pa.int64()),
+        ("group", pa.int64()),
+        ("address", pa.string()),
+        ("path", pa.string()),
+        ("created_at", pa.int64()),
+    ]
+)
+"""One row per entry that points to an object; ``group`` says who reaches it."""
+
+GOING = pa.schema(
+    [
+        ("address", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("created_at", pa.int64()),  # of the youngest entry
+        ("folder", pa.string()),  # one of its paths
+        ("paths", pa.list_(pa.string())),
+        ("rules", pa.list_(pa.string())),
+    ]
+)
+"""One row per object that goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A file of the range cache; for each of its owners the group that reaches it (-1: nobody asks), and whether a
+    commit that is looked into has it."""
+
+    file: HeldFile
+    groups: tuple[int, ...]
+    potential: tuple[bool, ...]
+
+
+class Bucket:
+    """The entries of one bucket, from all files; paths and times are read only where they are needed."""
+
+    def __init__(self, files: Sequence[tuple[Entries, pq.ParquetFile]], number: int, terms: Terms) -> None:
+        self._files, self._number, self._terms = files, number, terms
+        self._rows = [self._counting(one, file) for one, file in files]
+
+    def stored(self, gone: Hashes) -> tuple[int, int]:
+        """How many objects and bytes commits hold that are still there."""
+        every = np.concatenate([np.zeros(0, np.uint64), *(rows[HASH].to_numpy() for rows in self._rows)])
+        sizes = np.concatenate([np.zeros(0, np.int64), *(rows["size_bytes"].to_numpy() for rows in self._rows)])
+        known, first = np.unique(every, return_index=True)
+        there = ~present(known, gone)
+        return int(there.sum()), int(sizes[first][there].sum())
+
+    def candidates(self) -> Hashes:
+        """Objects with an entry, in a commit that is looked into, that some branch would let go by date."""
+        found = [np.zeros(0, np.uint64)]
+        for rows, (one, file) in zip(self._rows, self._files, strict=True):
+            if any(one.potential):
+                mine = np.array(one.potential, np.bool_)[rows["owner"].to_numpy()]
+                entries = self._entries(rows.filter(pa.array(mine)), one, file)
+                found.append(entries[HASH].to_numpy()[self._judged(entries).past])
+        return np.unique(np.concatenate(found))
+
+    def objects(self, wanted: Hashes) -> "Objects":
+        """``wanted``, with all that points to them, from every commit."""
+        found = [ENTRIES.empty_table()]
+        for rows, (one, file) in zip(self._rows, self._files, strict=True):
+            mine = present(rows[HASH].to_numpy(), wanted)
+            if mine.any():
+                found.append(self._entries(rows.filter(pa.array(mine)), one, file))
+        entries = pa.concat_tables(found).combine_chunks()
+        return Objects(entries, self._judged(entries), self._terms)
+
+    def _counting(self, one: Entries, file: pq.ParquetFile) -> pa.Table:
+        rows = rows_of(one.file, file, self._number, NUMBERS)
+        counts = np.array(one.groups, np.int64)[rows["owner"].to_numpy()] >= 0
+        return rows.append_column("row", pa.array(np.arange(rows.num_rows))).filter(pa.array(counts))
+
+    def _entries(self, rows: pa.Table, one: Entries, file: pq.ParquetFile) -> pa.Table:
+        texts = rows_of(one.file, file, self._number, TEXTS).take(rows["row"])
+        groups = np.array(one.groups, np.int64)[rows["owner"].to_numpy()]
+        created = pc.fill_null(texts["created_at"].cast(pa.int64()), NO_TIME)
+        columns = [rows[HASH], rows["size_bytes"], pa.array(groups), texts["address"], texts["path"], created]
+        return pa.table(columns, schema=ENTRIES)
+
+    def _judged(self, entries: pa.Table) -> Verdicts:
+        paths = entries["path"].combine_chunks()
+        hashes, created, groups = (entries[name].to_numpy() for name in (HASH, "created_at", "group"))
+        return judged(paths, hashes, created, groups, self._terms)
+
+
+class Objects:
+    """Objects and all that points to them: each goes if every entry lets it."""
+
+    def __init__(self, entries: pa.Table, verdicts: Verdicts, terms: Terms) -> None:
+        self._entries, self._verdicts, self._terms = entries, verdicts, terms
+        self._known, self._first, self._place = np.unique(
+            entries[HASH].to_numpy(), return_index=True, return_inverse=True
+        )
+        self._reasons = np.zeros(len(self._known), np.int8)
+        self._past = np.zeros(len(self._known), np.bool_)
+        self._other = np.zeros(len(self._known), np.int8)  # reasons from outside of the rules, numbered from 1
+        self._others: list[str] = [""]
+        np.maximum.at(self._reasons, self._place, verdicts.reasons)
+        np.logical_or.at(self._past, self._place, verdicts.past)
+        self._hold = np.zeros(len(self._known), np.int32)
+        np.maximum.at(self._hold, self._place, verdicts.hold_of)
+        addresses = entries["address"].combine_chunks()
+        other = pc.not_equal(addresses, addresses.take(pa.array(self._first[self._place])))
+        shared = other.to_numpy(zero_copy_only=False)  # two addresses with one hash: neither goes
+        np.maximum.at(self._reasons, self._place[shared], np.int8(ORDER.index(Reason.HOLDER)))
+
+    def hold(self, reason: Reason, held: Hashes) -> None:
+        """These stay for ``reason``."""
+        self._other[present(self._known, held)] = len(self._others)
+        self._others.append(reason.value)
+
+    @property
+    def _goes(self) -> Flags:
+        flags: Flags = (self._reasons == EXPIRED) & (self._other == 0) & self._past
+        return flags
+
+    def kept(self) -> Iterator[tuple[str, int, int]]:
+        """Of what some branch would let go by date and what stays: reason, objects, bytes."""
+        sizes = self._entries["size_bytes"].to_numpy()[self._first]
+        stay = self._past & ~self._goes
+        by_rules = stay & (self._other == 0)
+        for place, rule_reason in enumerate(ORDER):
+            mine = by_rules & (self._reasons == place)
+            if mine.any():
+                yield rule_reason.value, int(mine.sum()), int(sizes[mine].sum())
+        for place, other in enumerate(self._others[1:], 1):
+            mine = stay & (self._other == place)
+            if mine.any():
+                yield other, int(mine.sum()), int(sizes[mine].sum())
+
+    def held(self) -> Iterator[tuple[str, int, int]]:
+        """Of that, what people ordered to be kept: the order, objects, bytes."""
+        sizes = self._entries["size_bytes"].to_numpy()[self._first]
+        for place, name in enumerate(self._verdicts.holds[1:], 1):
+            mine = self._past & (self._hold == place)
+            if mine.any():
+                yield name, int(mine.sum()), int(sizes[mine].sum())
+
+    def waiting(self) -> pa.Array:
+        """The addresses that some branch would let go by date, and that stay."""
+        return self._entries["address"].combine_chunks().take(pa.array(self._first[self._past & ~self._goes]))
+
+    def going(self) -> pa.Table:
+        """The objects that go, as GOING."""
+        mine = pa.array(self._goes[self._place])
+        rows = self._entries.append_column("mask", pa.array(self._verdicts.mask_of)).filter(mine)
+        if not rows.num_rows:
+            return GOING.empty_table()
+        found = rows.group_by(HASH).aggregate(
+            [
+                ("address", "min"),
+                ("size_bytes", "max"),
+                ("created_at", "max"),
+                ("path", "min"),
+                ("path", "distinct"),
+                ("mask", "distinct"),
+            ]
+        )
+        addresses = found["address_min"].combine_chunks()
+        if not np.array_equal(address_hash(addresses), found[HASH].to_numpy()):
+            raise CorruptTable("range cache", "an address is not the one that was decoded")
+        rules = pa.array(self._rules(found["mask_distinct"]), pa.list_(pa.string()))
+        names = ["address_min", "size_bytes_max", "created_at_max", "path_min", "path_distinct"]
+        return pa.table([*(found[name] for name in names), rules], schema=GOING)
+
+    def _rules(self, masks: pa.ChunkedArray) -> list[list[str]]:
+        """The ids of the rules behind some masks; few different ones, each worked out once."""
+        known: dict[tuple[int, ...], list[str]] = {}
+
+        def told(some: list[int]) -> list[str]:
+            key = tuple(sorted(some))
+            if key not in known:
+                bytes_of = [self._verdicts.masks[mask] for mask in key]
+                ids = self._terms.rule_ids
+                known[key] = [name for place, name in enumerate(ids) if any(mask[place] for mask in bytes_of)]
+            return known[key]
+
+        return [told(some) for some in masks.to_pylist()]

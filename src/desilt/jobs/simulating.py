@@ -1,0 +1,189 @@
+"""A policy replayed over the past: what a run on each day would have removed, had it been in force.
+
+Every day is judged as a real run judges it: it looks into the commits in which
+something may have come of age since the day before, and at what was deferred
+then. What an earlier day took is gone on the later ones, in the simulation's own
+folder alone: nothing is removed, no lock is taken, no watermark moves.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from desilt.domain import cutoffs
+from desilt.domain.policy import Policy
+from desilt.domain.potential import Last, after, from_bits, potential
+from desilt.domain.reason import Reason
+from desilt.domain.run import Run, new_run
+from desilt.domain.times import check_date
+from desilt.errors import BadRequest, CorruptTable
+from desilt.jobs.expiring import Answer, Question, cut, judge
+from desilt.jobs.lifecycle import dates, judged_objects, reached
+from desilt.jobs.place import opening
+from desilt.jobs.replayed import Ground, ground, reaching
+from desilt.jobs.tallying import Many, Part, Tally, folded, tally
+from desilt.lake.repository import Repository
+from desilt.runs import folder as folders
+from desilt.runs import simulation_html
+from desilt.runs.folder import SIMULATIONS, Folder
+from desilt.runs.report import Amount
+from desilt.runs.simulation import FIGURES, NEW, OLD, PAGE, Side, Simulation, Step, day
+from desilt.sources.held import HeldFile
+from desilt.sources.lake import LakeSource
+from desilt.sources.past import as_of
+from desilt.sources.reached import History, read_history
+from desilt.sources.removed import removed
+from desilt.sources.spread import Spread
+
+MOST = 1_000  # days: more of them, and somebody has mistaken the unit of --every
+FILES = 64  # of what earlier days took; more are folded into one
+
+NOTES = (
+    "Judged by the branches and tags there are today: branches and tags that were deleted since, and where a branch "
+    "stood before it was moved by hand, are not on record. What only they reached stays.",
+    "Staging areas have no past: what is staged, and what was lately brought back from the trash, counts on the last "
+    "day only.",
+    "What real runs have removed is not counted. An object that several rules match is told under the first of them; "
+    "one that several branches reach counts on each, and once in the totals.",
+)
+OF_BRANCHES = "Rules that remove branches are not replayed."
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What to replay, over which days."""
+
+    new: Policy
+    old: Policy | None
+    first: datetime
+    last: datetime | None = None  # None: what the clock says
+    every: timedelta = timedelta(days=1)
+
+
+def simulate(repository: Repository, spread: Spread, ask: Ask) -> Simulation:
+    """Replay one policy or two; the figures and their page are in the simulation's folder."""
+    clock = repository.clock()
+    days = moments(ask, clock)
+    run = _opened(repository, clock, days[-1])
+    spread.watch.begins("reading")
+    source = LakeSource(repository, spread)
+    staged = source.staged(run)  # before commits: an entry only ever moves from the one to the other
+    lately = source.restored(run, days[-1] - repository.core.ticket_life)
+    history = read_history(repository.core, days[0])
+    base = ground(repository.core, spread, history)
+    gone = removed(spread, repository, opening(repository, spread), f"{run.folder}inputs/removed/")
+    past = [history_at(history, at, clock) for at in days]
+    sides = []
+    for name, policy in ((NEW, ask.new), (OLD, ask.old)):
+        if policy is not None:
+            replay = Replay(source, spread, run, policy, f"{repository.prefix}{run.folder}{name}/", base, gone)
+            steps = []
+            for at, then in zip(days, past, strict=True):
+                spread.watch.begins(day(at) if ask.old is None else f"{day(at)}, {name} policy")
+                held = {Reason.STAGED: staged.files, Reason.RESTORED: [lately]} if at == days[-1] else {}
+                steps.append(replay.step(at, then, held))
+            sides.append(Side(name, policy.fingerprint, tuple(steps)))
+    notes = (*NOTES, OF_BRANCHES) if ask.new.branches or (ask.old and ask.old.branches) else NOTES
+    found = Simulation(run.id, repository.name, ask.every, tuple(sides), notes)
+    folder = Folder(repository.store, repository.prefix, run)
+    folder.put_text(PAGE, simulation_html.render(found))
+    folder.put_text(FIGURES, found.to_json())
+    return found
+
+
+def moments(ask: Ask, clock: datetime) -> list[datetime]:
+    """From the first day on, in steps, and the last one in any case."""
+    first, last = check_date(ask.first), check_date(ask.last or clock)
+    if last > clock:
+        raise BadRequest(f"--to {last.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
+    if first > last:
+        raise BadRequest(f"--from {first.isoformat()} is after --to {last.isoformat()}; the earlier one is --from")
+    if ask.every < timedelta(minutes=1):
+        raise BadRequest(f"--every {ask.every} is too short; write 1d, or at least 1m")
+    steps = (last - first) // ask.every
+    if steps >= MOST:
+        raise BadRequest(f"that makes {steps + 1:,} days to replay, the limit is {MOST:,}; raise --every, or --from")
+    days = [first + number * ask.every for number in range(steps + 1)]
+    return days if days[-1] == last else [*days, last]
+
+
+def history_at(history: History, at: datetime, clock: datetime) -> History:
+    """The present as it is, though commits made in one moment are dated a little ahead; else what there was."""
+    if at < clock:
+        return as_of(history, at)
+    return replace(history, holds=tuple(hold for hold in history.holds if hold.counts(at)))
+
+
+def _opened(repository: Repository, clock: datetime, now: datetime) -> Run:
+    known = folders.runs_of(repository.store, repository.prefix, job=SIMULATIONS)
+    last = next((run_id for _, run_id in known), None)
+    return new_run(SIMULATIONS, now=now, started_at=clock, entropy=os.urandom(4), last=last)
+
+
+@dataclass(slots=True)
+class Replay:
+    """A policy at work, day after day; what one day leaves to the next."""
+
+    source: LakeSource
+    spread: Spread
+    run: Run
+    policy: Policy
+    folder: str
+    ground: Ground
+    gone: Sequence[HeldFile]  # by real runs
+    taken: list[HeldFile] = field(default_factory=list)  # by the days before
+    deferred: tuple[HeldFile, ...] = ()
+    last: Last | None = None
+
+    def step(self, at: datetime, history: History, held: Mapping[Reason, Sequence[HeldFile]]) -> Step:
+        """What a run at ``at`` removes."""
+        core, folder = self.source.repository.core, f"{self.folder}{at:%Y%m%dT%H%M%S}/"
+        now, dated = cutoffs.resolve(self.policy, history.names, at), dates(history)
+        looked_into = set(dated) if self.last is None else potential(dated, self.last, now)
+        self.last = after(dated, self.last, now)
+        terms, entries, _ = reached(self.run, self.source, self.spread, self.policy, now, history, looked_into)
+        asked = Question(
+            core.store.uri,
+            self.run.id,
+            range(0),
+            tuple(entries),
+            terms,
+            held,
+            self.deferred,
+            (*self.gone, *self.taken),
+            (),  # what came back is not among what runs have removed; what an earlier day took never comes back
+            folder,
+        )
+        answer = sum(self.spread(judge, cut(asked, self.spread.width), weigh=judged_objects), Answer())
+        if answer.damaged:
+            self.source.distrust(key for key in answer.damaged if any(one.file.key == key for one in entries))
+            raise CorruptTable(min(answer.damaged), "it could not be read back; simulate again")
+        self.deferred = answer.deferred
+        who = reaching(self.ground, history)
+        parts = [
+            Part(core.store.uri, table, who, f"{folder}taken/{number:05d}.parquet")
+            for number, (table, file) in enumerate(zip(answer.tables, answer.files, strict=True))
+            if file.rows
+        ]
+        counted = sum(self.spread(tally, parts), Tally())
+        self._take(core.store.uri, counted.files, folder)
+        return step_of(at, counted, history.names)
+
+    def _take(self, store: str, files: Sequence[HeldFile], folder: str) -> None:
+        self.taken += files
+        if len(self.taken) > FILES:
+            self.taken = self.spread(folded, [Many(store, tuple(self.taken), f"{folder}taken/all.parquet")])
+
+
+def step_of(at: datetime, counted: Tally, names: list[str]) -> Step:
+    """What was counted, by the names of branches."""
+    rules: dict[str, Amount] = {}
+    by_rule: dict[str, dict[str, Amount]] = {}
+    for (rule, bits), objects in sorted(counted.objects.items()):
+        amount = Amount(objects, counted.bytes[rule, bits])
+        rules[rule] = rules.get(rule, Amount()) + amount
+        branches = by_rule.setdefault(rule, {})
+        for name in sorted(from_bits(bits, names)):
+            branches[name] = branches.get(name, Amount()) + amount
+    return Step(at, rules, by_rule)
