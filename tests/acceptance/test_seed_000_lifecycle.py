@@ -8,7 +8,9 @@ all else stands as it was written.
 import csv
 import io
 import json
+import tempfile
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -32,6 +34,7 @@ from desilt.sweep.guard import Limits
 from desilt.testing import oracle
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
+FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a lake that need not survive a power cut
 
 POLICY = json.loads("""
 {
@@ -146,18 +149,19 @@ def is_gone(repo, ref, path):
 
 
 @pytest.fixture(scope="module")
-def new_repo(tmp_path_factory):
+def new_repo():
     """A function that makes a repository whose clock stands at 01/01/1998."""
-    lake = Lake.create(locate(str(tmp_path_factory.mktemp("lake"))))
+    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+        lake = Lake.create(locate(directory))
 
-    def make(*branches):
-        repo = lake.create_repository(f"seed-{len(lake.repositories())}", clock_at=date("01/01/1998"))
-        for branch in branches:
-            repo.create_branch(branch, "main")
-        return repo
+        def make(*branches):
+            repo = lake.create_repository(f"seed-{len(lake.repositories())}", clock_at=date("01/01/1998"))
+            for branch in branches:
+                repo.create_branch(branch, "main")
+            return repo
 
-    yield make
-    lake.close()
+        yield make
+        lake.close()
 
 
 @pytest.fixture(autouse=True)
@@ -296,7 +300,8 @@ def test_current_rule_comes_from_the_policy_table(story):
 
 # ---- 2. Finding potential commits, and commit branches
 
-B3 = {**POLICY, "rule1": {**POLICY["rule1"], "branch_days": {"b1": 5, "b2": 8, "b3": 14}}}  # 14 days before 19/01: 05/01
+WITH_B3 = {"b1": 5, "b2": 8, "b3": 14}  # 14 days before 19/01 is 05/01
+B3 = {**POLICY, "rule1": {**POLICY["rule1"], "branch_days": WITH_B3}}
 
 
 def test_the_minimum_of_last_deleted_for_each_branch(story):

@@ -82,13 +82,13 @@ class Scene:
             repo.create_branch(name, "main")
         self.commit("long", "other/x")
         self.first = self.commit("main", "tmp/a", "tmp/b", "tmp/c", "z")
+        self.second = self.removing("main", "tmp/b")
         repo.create_branch("dev", "main")
         repo.merge("main", "old")
-        self.second = self.removing("main", "tmp/b")
-        self.removing("old", "tmp/c")
+        for name in ("dev", "old"):
+            self.removing(name, "tmp/c")
         self.commit("dev", "tmp/e", "y")
         self.days(20)
-        self.commit("main", "tmp/young")
 
     def commit(self, branch, *paths):
         for path in paths:
@@ -136,11 +136,11 @@ EVENTS = {
     "an empty commit elsewhere": lambda one, _: one.commit("free"),
     "a new version": lambda one, _: one.commit("main", "tmp/a"),
     "a copy is staged": lambda one, _: one.repo.copy("main", "tmp/a", "main", "kept/a"),
-    "a copy is staged below the prefix": lambda one, _: one.repo.copy("dev", "tmp/b", "dev", "tmp/copy"),
+    "a copy is staged below the prefix": lambda one, _: one.repo.copy("dev", "tmp/a", "dev", "tmp/copy"),
     "a copy is committed": lambda one, _: one.copied("main", "tmp/a", "tmp/a2"),
     "a copy on itself": lambda one, _: one.copied("main", "tmp/a", "tmp/a"),
     "a copy comes and goes": lambda one, _: (one.copied("main", "tmp/c", "x"), one.removing("main", "x")),
-    "a move is committed": lambda one, _: (one.repo.move("dev", "tmp/b", "b"), one.repo.commit("dev", "moved")),
+    "a move is committed": lambda one, _: (one.repo.move("dev", "tmp/a", "b"), one.repo.commit("dev", "moved")),
     "a copy is staged and reset": lambda one, _: (
         one.repo.copy("main", "tmp/a", "main", "kept/a"),
         one.repo.reset("main"),
@@ -172,6 +172,7 @@ EVENTS = {
     "a merge of an old commit into one that waits longer": lambda one, _: one.repo.merge(one.first, "long"),
     "a merge into a branch without rules": lambda one, _: one.repo.merge("dev", "free"),
     "a merge into a branch like it": lambda one, _: one.repo.merge("main", "dev-other"),
+    "a merge into an old branch": lambda one, _: one.repo.merge("main", "old"),
     "a merge between those that have it": lambda one, _: one.repo.merge("main", "dev"),
     "a merge that brings nothing": lambda one, _: one.repo.merge("long", "main"),
     "a merge undone by a new version": lambda one, _: (

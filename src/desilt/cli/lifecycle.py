@@ -10,6 +10,7 @@ import click
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, emit, plain, shown, when
 from desilt.cli.scenarios import decoded, label, many
+from desilt.cli.simulate import simulate
 from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy
@@ -128,6 +129,9 @@ def run(
     asked = with_policy(repository, ask, file, confirm=limits.confirm, quiet=as_json)
     told = Told()
     run_and_show(work.job, repository, on_spark(master, told), told, asked, limits, as_json=as_json)
+
+
+lifecycle.add_command(simulate)
 
 
 def with_policy(repository: Repository, ask: Ask, file: BinaryIO | None, *, confirm: bool, quiet: bool) -> Ask:

@@ -23,6 +23,17 @@ class Moment(click.ParamType[datetime]):
         return moment
 
 
+class Day(Moment):
+    """``2026-01-31``, its first moment in UTC; or a moment with a time zone."""
+
+    name = "day"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
+            value = f"{value.strip()}T00:00:00Z"
+        return super().convert(value, param, ctx)
+
+
 class Span(click.ParamType[timedelta]):
     """``90m``, ``12h``, ``7d``."""
 

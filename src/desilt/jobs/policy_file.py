@@ -41,7 +41,7 @@ def read_policy(text: str, *, name: str = "") -> Policy:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise BadRequest(f"{name or 'policy'}:{line}: this is not YAML, {error.problem}; mend it") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise BadRequest(f"{name or 'policy'}: it cannot be read, {error}; mend it") from None
+        raise BadRequest(f"{name or 'policy'}: it cannot be read, {' '.join(str(error).split())}; mend it") from None
     return parse(document)
 
 

@@ -6,8 +6,9 @@ run would fill them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from desilt.jobs.expiring import Entries
 from desilt.lake.core import Core
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.sources import metarange_cache, range_cache
@@ -42,6 +43,16 @@ def ground(core: Core, spread: Spread, history: History) -> Ground:
     lists = metarange_cache.lists(core.store, core.ranges, [commit.metarange for commit in in_time])
     wanted = [lists.ranges[name] for name in sorted(lists.ranges)]
     return Ground(lists, range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES))
+
+
+def padded(base: Ground, entries: Sequence[Entries]) -> tuple[Entries, ...]:
+    """``entries`` with a place for each owner in their files: of those that came later than this day, nobody asks."""
+    owners = {placed.file.key: max(placed.ranges) + 1 for placed in base.placed}
+    found = []
+    for one in entries:
+        more = owners[one.file.key] - len(one.groups)
+        found.append(replace(one, groups=one.groups + (NOBODY,) * more, potential=one.potential + (False,) * more))
+    return tuple(found)
 
 
 def reaching(base: Ground, history: History) -> Reaching:

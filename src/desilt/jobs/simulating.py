@@ -19,9 +19,9 @@ from desilt.domain.run import Run, new_run
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs.expiring import Answer, Question, cut, judge
-from desilt.jobs.lifecycle import dates, judged_objects, reached
+from desilt.jobs.lifecycle import dates, reached
 from desilt.jobs.place import opening
-from desilt.jobs.replayed import Ground, ground, reaching
+from desilt.jobs.replayed import Ground, ground, padded, reaching
 from desilt.jobs.tallying import Many, Part, Tally, folded, tally
 from desilt.lake.repository import Repository
 from desilt.runs import folder as folders
@@ -121,6 +121,10 @@ def _opened(repository: Repository, clock: datetime, now: datetime) -> Run:
     return new_run(SIMULATIONS, now=now, started_at=clock, entropy=os.urandom(4), last=last)
 
 
+def _judged(answer: Answer) -> int:
+    return answer.objects.total()
+
+
 @dataclass(slots=True)
 class Replay:
     """A policy at work, day after day; what one day leaves to the next."""
@@ -147,7 +151,7 @@ class Replay:
             core.store.uri,
             self.run.id,
             range(0),
-            tuple(entries),
+            padded(self.ground, entries),
             terms,
             held,
             self.deferred,
@@ -155,7 +159,7 @@ class Replay:
             (),  # what came back is not among what runs have removed; what an earlier day took never comes back
             folder,
         )
-        answer = sum(self.spread(judge, cut(asked, self.spread.width), weigh=judged_objects), Answer())
+        answer = sum(self.spread(judge, cut(asked, self.spread.width), weigh=_judged), Answer())
         if answer.damaged:
             self.source.distrust(key for key in answer.damaged if any(one.file.key == key for one in entries))
             raise CorruptTable(min(answer.damaged), "it could not be read back; simulate again")

@@ -5,7 +5,7 @@ newer one hides: whatever is staged anywhere is held. (Not a difference to the
 commit: bytes uploaded again under the same path would not show in one.)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -21,7 +21,7 @@ from desilt.sstable.values import RangeData
 
 FOLDER = "_desilt/staging/"
 PAGE = 20_000
-Pair = tuple[bytes, bytes]
+Staged = tuple[bytes, bytes, str]  # key, value, address
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ def ranges_of(core: Core, folder: str = FOLDER) -> Ranges:
     return Ranges(core.store, core.prefix, folder=folder)
 
 
-def prepare(core: Core, branch: str | None = None, *, folder: str = FOLDER) -> StagingManifest:
-    """Write down what is staged on ``branch``, or on every branch, into ``folder``."""
+def prepare(
+    core: Core, branch: str | None = None, *, folder: str = FOLDER, seen: Callable[[list[str]], None] | None = None
+) -> StagingManifest:
+    """Write down what is staged on ``branch``, or on every branch, into ``folder``; ``seen`` is told the addresses."""
     ranges = ranges_of(core, folder)
     written: list[RangeData] = []
     writer, count = ranges.writer(), 0
@@ -53,15 +55,16 @@ def prepare(core: Core, branch: str | None = None, *, folder: str = FOLDER) -> S
         pairs = _staged(tx, sorted(token for one in found for token in one.tokens))
         while page := list(islice(pairs, PAGE)):
             count += len(page)
-            written += map(ranges.put, writer.add(paired(page, RAW)))
+            written += map(ranges.put, writer.add(paired([(key, value) for key, value, _ in page], RAW)))
+            if seen is not None:
+                seen([address for _, _, address in page])
         written += map(ranges.put, writer.finish())
     if sum(one.count for one in written) != count:
         raise AssertionError("a staging manifest lost entries on the way")
     return StagingManifest(ranges.put_metarange(written), count, generation, taken_at, tuple(found))
 
 
-def _staged(tx: Transaction, tokens: Sequence[str]) -> Iterator[Pair]:
+def _staged(tx: Transaction, tokens: Sequence[str]) -> Iterator[Staged]:
     for token in tokens:
-        for path, value in staging.scan(tx, [token]):
-            if value is not None:
-                yield f"{token}/".encode() + path, value
+        for path, value, address in staging.entries(tx, token):
+            yield f"{token}/".encode() + path, value, address

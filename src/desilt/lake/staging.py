@@ -83,6 +83,14 @@ def scan(
     return _newest(rows, {token: age for age, token in enumerate(tokens)})
 
 
+def entries(tx: Transaction, token: str) -> Iterator[tuple[bytes, bytes, str]]:
+    """Path, value and address of every entry of one staging area, in order of paths."""
+    rows = tx.rows(
+        "SELECT path, value, address FROM staging WHERE token = ? AND value IS NOT NULL ORDER BY path", token
+    )
+    return ((bytes(path), bytes(value), str(address)) for path, value, address in rows)
+
+
 def strays(tx: Transaction) -> list[str]:
     """Staging areas, anywhere in the lake, that belong to no branch: there are none, unless rows were lost."""
     rows = tx.rows(

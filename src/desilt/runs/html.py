@@ -21,7 +21,10 @@ from desilt.runs.report import Amount, Report
 LISTED = 5_000  # rows that a browser filters between two keystrokes
 BRANCHES = 50  # that are told one by one; they may be as many as were ever deleted
 PRINTED = 100  # rows of the list that go to paper; the template's style has the same number
-KNOWN = "known from before"
+UNSEEN = {  # what is stored and was not judged, and why: for the listing of a store, and for entries of commits
+    False: ("known from before", "an earlier run found commits that hold them; this one only counted them"),
+    True: ("not of age", "no rule lets any of their entries go yet, or looked at by an earlier run; only counted"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class Removed:
 def render(report: Report, removed: Iterable[Removed], *, listed: int = LISTED) -> str:
     """The page of ``report``, with the first ``listed`` rows of ``removed``."""
     template = resources.files("desilt.runs").joinpath("report.html").read_text(encoding="utf-8")
-    parts = headline(report), tables(report), charts(report), origins(report), listing(report, removed, listed)
+    made = (part(report) for part in (headline, tables, charts, orders, origins))
+    parts = [*made, listing(report, removed, listed)]
     plan = "A plan: writing this page removed nothing." if report.swept is None else "A run that swept."
     return Template(template).substitute(
         {name: text(getattr(report, name)) for name in ("job", "repository", "run", "version")},
@@ -65,11 +69,12 @@ def tables(report: Report) -> Iterator[str]:
             first = ""
     if others := biggest(sums)[BRANCHES:]:
         rest = sum((amount for _, amount in others), Amount())
-        goes.append(f'<th scope="row" colspan="2">{len(others):,} more branches</th>{cells(rest, report.removed)}')
+        goes.append(f'<th scope="row" colspan="2">{len(others):,} more</th>{cells(rest, report.removed)}')
     kept = less(stored(report), report.removed)
     stays = [f'<th scope="row">{text(reason)}</th>{cells(amount, kept)}' for reason, amount in staying(report)]
-    note = f'<p class="note">“{KNOWN}”: an earlier run found commits that hold them; this one only counted them.</p>'
-    by_branch = f"{going(report)}, by branch and reason", ("Branch", "Reason"), goes, report.removed, ""
+    note = f'<p class="note">“{unseen_as(report)}”: {UNSEEN[report.by == "rule"][1]}.</p>'
+    first_two = report.by.capitalize(), "Reason"
+    by_branch = f"{going(report)}, by {report.by} and reason", first_two, goes, report.removed, ""
     by_reason = "Stays, by reason", ("Reason",), stays, kept, note if unseen(report).objects else ""
     for heading, names, rows, whole, after in (by_branch, by_reason):
         foot = f'<th scope="row" colspan="{len(names)}">Together</th>{cells(whole, whole)}'
@@ -152,7 +157,26 @@ def going(report: Report) -> str:
 def staying(report: Report) -> list[tuple[str, Amount]]:
     """What stays by reason, the biggest first, with what was only counted."""
     rest = unseen(report)
-    return [*biggest(report.keep), *([(KNOWN, rest)] if rest.objects else [])]
+    return [*biggest(report.keep), *([(unseen_as(report), rest)] if rest.objects else [])]
+
+
+def unseen_as(report: Report) -> str:
+    return UNSEEN[report.by == "rule"][0]
+
+
+def orders(report: Report) -> Iterator[str]:
+    """What people ordered to be kept, and the branches that go."""
+    half = "half" if report.holds and report.refs else ""
+    rows = [
+        f'<th scope="row" class="raw">{text(name)}</th><td class="n">{amount.objects:,}</td>'
+        f'<td class="n">{size(amount.bytes)}</td>'
+        for name, amount in biggest(report.holds)
+    ]
+    yield section(half, "Kept by holds", table("Kept by holds", ("Hold", "Objects#", "Bytes#"), rows))
+    rows = [f'<th scope="row" class="raw">{text(name)}</th><td>{text(why)}</td>' for name, why in report.refs.items()]
+    heading = "Branches that would go" if report.swept is None else "Stale branches"
+    columns = "Branch", "Why" if report.swept is None else "What became of it"
+    yield section(half, heading, table(heading, columns, rows))
 
 
 def fingerprint(template: str, element: str) -> str:

@@ -20,6 +20,13 @@ from desilt.sources.held import HeldFile, put
 from desilt.sources.inventory import Listed
 from desilt.sources.spread import Spread
 
+ADDRESSES_TO_A_FILE = 200_000
+
+
+def inside(address: str, prefix: str) -> str:
+    """An address as the repository spells it, though a whole one may lead into it after all."""
+    return address.rpartition(prefix)[2] if prefix in address else address
+
 
 @dataclass(frozen=True, slots=True)
 class Committed:
@@ -60,17 +67,22 @@ class LakeSource:
 
     def staged(self, run: Run) -> Staged:
         """Everything staged on every branch, from one snapshot, written into the run's folder."""
-        folder = f"{run.folder}inputs/manifest/"
-        taken = manifest.prepare(self._core, folder=folder)
-        listed = manifest.ranges_of(self._core, folder).metarange(taken.metarange)
-        files = range_cache.held(
-            self._spread,
-            self._core.store,
-            self._core.prefix,
-            list(listed),
-            source=folder,
-            folder=f"{run.folder}inputs/staged/",
-        )
+        files: list[HeldFile] = []
+        waiting: list[str] = []
+
+        def write() -> None:
+            files.append(self._addresses(run, f"staged/part-{len(files):05d}", waiting))
+            waiting.clear()
+
+        def seen(addresses: list[str]) -> None:
+            waiting.extend(inside(address, self._core.prefix) for address in addresses)
+            if len(waiting) >= ADDRESSES_TO_A_FILE:
+                write()
+
+        taken = manifest.prepare(self._core, folder=f"{run.folder}inputs/manifest/", seen=seen)
+        write()
+        if sum(file.rows for file in files) != taken.entries:
+            raise AssertionError("staged addresses were lost on the way")
         return Staged(files, taken.entries, taken.generation, {one.uid: one.name for one in taken.branches})
 
     def open_tickets(self, run: Run, now: datetime) -> Ticketed:

@@ -252,7 +252,7 @@ def test_a_thousand_branches_are_told_as_fifty_and_the_rest():
     first = rows.index(["Branch", "Reason", "Objects", "Bytes", "Share of bytes"])
     last = first + BRANCHES + 1
     assert rows[first + 1][0] == "b0"
-    assert rows[last][:2] == ["950 more branches", "950"]
+    assert rows[last][:2] == ["950 more", "950"]
     assert rows[last + 1][:2] == ["Together", "1,000"]
 
 

@@ -1,0 +1,370 @@
+"""A policy replayed over the past: what each day would have removed, and that nothing is."""
+
+import io
+import json
+import random
+from datetime import UTC, datetime, timedelta
+
+import pyarrow.parquet as pq
+import pytest
+
+from desilt.cli import simulate as command
+from desilt.domain.policy import parse
+from desilt.errors import Conflict, NothingToCommit
+from desilt.jobs import lifecycle, simulating
+from desilt.jobs.job import Ask as PlanAsk
+from desilt.jobs.running import plan, run
+from desilt.jobs.simulating import Ask, simulate
+from desilt.lake import Lake, holds, locks, watermarks
+from desilt.lake.holds import Hold, Kind
+from desilt.lake.lake import locate
+from desilt.runs.folder import runs_of
+from desilt.runs.report import Amount
+from desilt.sources.spread import InProcess, OnSpark, in_process
+from desilt.sweep.guard import Limits
+from desilt.testing import oracle
+
+START = datetime(1998, 1, 1, 12, tzinfo=UTC)  # noon, so that days have no edges in a story
+DAY = timedelta(days=1)
+SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
+TWO_DAYS = {"tmp": {"prefix": "tmp/", "days": 2}}
+
+
+@pytest.fixture
+def repo(tmp_path):
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    yield lake.create_repository("demo", clock_at=START)
+    lake.close()
+
+
+@pytest.fixture
+def uri(tmp_path, repo):
+    return f"{tmp_path}/lake#demo"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The work is done in this process."""
+    monkeypatch.setattr(command, "on_spark", lambda _master, told: InProcess(told))
+
+
+def days(repo, count):
+    repo.set_clock(repo.clock() + count * DAY)
+
+
+def commit(repo, branch, *paths):
+    found = [repo.put(branch, path, path.encode()).address for path in paths]
+    repo.commit(branch, " ".join(paths))
+    return found
+
+
+def at(day, hour=0):
+    """The beginning of a day of January 1998."""
+    return datetime(1998, 1, day, hour, tzinfo=UTC)
+
+
+def ask(new, old=None, first=START, last=None, every=DAY):
+    return Ask(parse(new), parse(old) if old else None, first, last, every)
+
+
+def by_day(found, side=0):
+    return {step.at.day: step.removed.objects for step in found.sides[side].steps}
+
+
+def listed(repo, folder):
+    """The addresses in all plan files below a folder."""
+    keys = [key for batch in repo.store.list(repo.prefix + folder) for key in batch["key"].to_pylist()]
+    plans = [key for key in keys if "/plan/" in key]
+    return [row for key in plans for row in pq.read_table(io.BytesIO(repo.store.get(key)))["address"].to_pylist()]
+
+
+def story(repo):
+    """A commit at noon on each of the first three days, with one file of ours each, and one of others'."""
+    commit(repo, "main", "tmp/a", "data/a")
+    days(repo, 1)
+    commit(repo, "main", "tmp/bb", "data/b")
+    days(repo, 1)
+    commit(repo, "main", "tmp/ccc", "data/c")
+    days(repo, 5)
+
+
+def test_what_is_two_days_old_goes_on_the_day_after(repo):
+    story(repo)
+    found = simulate(repo, in_process, ask(TWO_DAYS, first=at(1), last=at(7)))
+    assert by_day(found) == {1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 7: 0}
+    assert [amount.bytes for amount in found.sides[0].so_far()] == [0, 0, 0, 5, 11, 18, 18]
+    assert found.sides[0].by_rule == {"tmp": {"main": Amount(3, 18)}}
+
+
+def test_a_day_counts_from_the_very_moment(repo):
+    story(repo)
+    noon, later = START + 2 * DAY, START + 2 * DAY + timedelta(hours=1)
+    found = simulate(repo, in_process, ask(TWO_DAYS, first=noon, last=later, every=timedelta(hours=1)))
+    assert [step.removed.objects for step in found.sides[0].steps] == [0, 1]
+
+
+def test_what_was_committed_later_was_not_there_then(repo):
+    (first,) = commit(repo, "main", "tmp/a")
+    days(repo, 3)
+    repo.copy("main", "tmp/a", "main", "data/a")  # from here on, another path keeps it
+    repo.commit("main", "copied")
+    days(repo, 3)
+    found = simulate(repo, in_process, ask(TWO_DAYS, first=START, last=START + 2 * DAY + DAY / 2))
+    assert by_day(found) == {1: 0, 2: 0, 3: 0, 4: 1}
+    assert listed(repo, f"_desilt/runs/simulate/{found.run}/new/") == [first]
+    assert simulate(repo, in_process, ask(TWO_DAYS, first=START + 4 * DAY)).sides[0].removed.objects == 0
+
+
+def test_a_branch_that_was_not_there_keeps_nothing(repo):
+    commit(repo, "main", "tmp/a")
+    days(repo, 3)
+    repo.create_branch("slow", "main")
+    days(repo, 3)
+    rules = {"tmp": {"prefix": "tmp/", "days": 2, "branch_days": {"slow": 30}}}
+    assert by_day(simulate(repo, in_process, ask(rules, first=at(3), last=at(5)))) == {3: 0, 4: 1, 5: 0}
+    assert by_day(simulate(repo, in_process, ask(rules, first=at(5), last=at(6)))) == {5: 0, 6: 0}
+
+
+def test_a_branch_stood_where_its_line_was(repo):
+    """What the head has stays by a rule for old versions; the head of then is not the one of now."""
+    commit(repo, "main", "tmp/a")
+    days(repo, 4)
+    repo.put("main", "tmp/a", b"newer")
+    repo.commit("main", "over it")
+    days(repo, 1)
+    rules = {"old": {"prefix": "", "days": 1, "noncurrent_only": True}}
+    assert by_day(simulate(repo, in_process, ask(rules, first=at(3), last=at(6)))) == {3: 0, 4: 0, 5: 0, 6: 1}
+
+
+def test_tags_and_holds_count_from_when_they_were_made(repo):
+    kept, held = commit(repo, "main", "tmp/a"), commit(repo, "main", "tmp/b")
+    repo.remove("main", "tmp/a")
+    repo.commit("main", "gone from the head")
+    days(repo, 3)
+    with repo.database.write() as tx:
+        until = repo.clock() + 2 * DAY
+        holds.add(tx, repo.uid, Hold("h1", Kind.ADDRESS, held[0], "a lawsuit", repo.clock(), until))
+    repo.create_tag("v1", "main~2")
+    days(repo, 5)
+    whole = simulate(repo, in_process, ask(TWO_DAYS, first=at(4), last=at(5)))
+    assert by_day(whole) == {4: 2, 5: 0}
+    since = simulate(repo, in_process, ask(TWO_DAYS, first=at(5), last=at(8)))
+    assert by_day(since) == {5: 0, 6: 0, 7: 1, 8: 0}
+    assert listed(repo, f"_desilt/runs/simulate/{since.run}/new/") == held
+    assert kept != held
+
+
+def test_an_object_on_two_branches_counts_on_both_and_once_in_all(repo):
+    commit(repo, "main", "tmp/a")
+    repo.create_branch("dev", "main")
+    commit(repo, "dev", "tmp/bb")
+    days(repo, 4)
+    (step,) = simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].steps
+    assert step.removed == Amount(2, 11)
+    assert step.branches == {"dev": Amount(2, 11), "main": Amount(1, 5)}
+
+
+def test_what_a_run_has_removed_is_not_counted_again(repo):
+    story(repo)
+    run(lifecycle.job, repo, in_process, PlanAsk(policy=parse({"r": {"prefix": "tmp/a", "days": 2}})), SURE)
+    assert simulate(repo, in_process, ask(TWO_DAYS, first=at(1))).sides[0].removed.objects == 2
+
+
+def test_what_came_back_from_the_trash_goes_once(repo, monkeypatch):
+    from desilt.jobs import trash
+    from desilt.runs.plan import Action
+
+    story(repo)
+    asked = PlanAsk(policy=parse(TWO_DAYS), action=Action.TRASH)
+    report = run(lifecycle.job, repo, in_process, asked, SURE)[-1]
+    trash.bring_back(repo, in_process, report.run)
+    days(repo, 3)
+    assert by_day(simulate(repo, in_process, ask(TWO_DAYS, first=at(5), last=at(7)))) == {5: 2, 6: 1, 7: 0}
+
+
+def test_what_is_staged_counts_on_the_last_day_only(repo):
+    commit(repo, "main", "tmp/a")
+    days(repo, 4)
+    repo.copy("main", "tmp/a", "main", "data/a")
+    assert simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].removed.objects == 0
+    assert simulate(repo, in_process, ask(TWO_DAYS, first=at(4))).sides[0].removed.objects == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_last_day_is_a_full_plan_of_now(repo, seed):
+    wander(repo, random.Random(seed))
+    for rules in POLICIES:
+        report = plan(lifecycle.job, repo, in_process, PlanAsk(policy=parse(rules), full=True))
+        found = simulate(repo, in_process, ask(rules, first=repo.clock()))
+        planned = listed(repo, f"_desilt/runs/lifecycle/{report.run}/")
+        assert sorted(listed(repo, f"_desilt/runs/simulate/{found.run}/")) == sorted(planned)
+        assert set(planned) == oracle.expired(repo, parse(rules), repo.clock())
+        (step,) = found.sides[0].steps
+        assert step.rules == {rule: sum(some.values(), Amount()) for rule, some in report.remove.items()}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_day_by_day_takes_what_looking_at_everything_each_day_takes(repo, seed, monkeypatch):
+    wander(repo, random.Random(seed))
+    monkeypatch.setattr(simulating, "FILES", 2)
+    rules = POLICIES[seed % len(POLICIES)]
+    found = simulate(repo, in_process, ask(rules))
+    monkeypatch.setattr(simulating, "potential", lambda dated, _last, _now: set(dated))
+    full = simulate(repo, in_process, ask(rules))
+    assert found.sides[0].steps == full.sides[0].steps
+    taken = listed(repo, f"_desilt/runs/simulate/{found.run}/")
+    assert len(taken) == len(set(taken)) == found.sides[0].removed.objects > 0
+    plain = simulate(repo, in_process, ask(rules, first=repo.clock())).sides[0].removed
+    assert found.sides[0].removed.objects >= plain.objects  # some went before anybody else came to hold them
+
+
+POLICIES = (
+    {"all": {"prefix": "", "days": 3}},
+    {"a": {"prefix": "a", "days": 2, "branch_days": {"dev": 5}}, "b": {"prefix": "b", "days": 1}},
+    {"rules": {"old": {"prefix": "", "days": 1, "noncurrent_only": True}}, "keep": [{"prefix": "c/"}]},
+    {"rules": {"all": {"prefix": "", "days": 4}}, "tags": "ignore"},
+)
+
+
+def wander(repo, chance):
+    """Three weeks of work on some branches."""
+    branches = ["main"]
+    for number in range(60):
+        branch = chance.choice(branches)
+        what = chance.choice(["put", "put", "put", "commit", "commit", "copy", "merge", "branch", "tag", "rm", "wait"])
+        try:
+            if what == "put":
+                repo.put(branch, f"{chance.choice('abc')}/{chance.randrange(9)}", f"{number}".encode() * number)
+            elif what == "commit":
+                repo.commit(branch, f"{number}")
+            elif what == "copy":
+                repo.copy(branch, next(repo.list(branch)).path, chance.choice(branches), f"c/{number}")
+            elif what == "merge":
+                repo.merge(chance.choice(branches), branch)
+            elif what == "branch" and len(branches) < 4:
+                name = ("dev", "qa", "feature")[len(branches) - 1]
+                repo.create_branch(name, branch)
+                branches.append(name)
+            elif what == "tag" and chance.random() < 0.3:
+                repo.create_tag(f"v{number}", branch)
+            elif what == "rm":
+                repo.remove(branch, next(repo.list(branch)).path)
+        except (Conflict, NothingToCommit, StopIteration):
+            pass
+        repo.set_clock(repo.clock() + chance.random() * DAY * 0.7)
+
+
+def test_against_another_policy_both_are_told(repo):
+    story(repo)
+    old = {"tmp": {"prefix": "tmp/", "days": 4}}
+    found = simulate(repo, in_process, ask(TWO_DAYS, old, first=at(1), last=at(7)))
+    assert by_day(found, 0) == {1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 7: 0}
+    assert by_day(found, 1) == {1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1}
+
+
+def test_nothing_is_removed_nothing_locked_and_no_watermark_moved(repo):
+    story(repo)
+    run(lifecycle.job, repo, in_process, PlanAsk(policy=parse({"r": {"prefix": "tmp/a", "days": 2}})), SURE)
+    before, mark = keys(repo), watermark(repo)
+    with locks.held(repo.database, repo.uid, run="another"):
+        found = simulate(repo, in_process, ask(TWO_DAYS, first=at(1)))
+    assert found.sides[0].removed.objects == 2
+    assert before <= keys(repo)
+    own = repo.prefix + f"_desilt/runs/simulate/{found.run}/"
+    caches = tuple(repo.prefix + folder for folder in ("_desilt/ranges/", "_desilt/metaranges/"))
+    assert all(key.startswith((own, *caches)) for key in keys(repo) - before)
+    assert watermark(repo) == mark is not None
+    assert "simulate" not in {job for job, _ in runs_of(repo.store, repo.prefix)}
+
+
+def keys(repo):
+    return {key for batch in repo.store.list("") for key in batch["key"].to_pylist()}
+
+
+def watermark(repo):
+    with repo.database.read() as tx:
+        return watermarks.find(tx, repo.uid, lifecycle.JOB)
+
+
+def test_on_spark_the_same_goes(spark, repo):
+    story(repo)
+    asked = ask(TWO_DAYS, first=at(3), last=at(6))
+    assert simulate(repo, OnSpark(spark), asked).sides == simulate(repo, in_process, asked).sides
+
+
+# ---- as a command
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "new.json").write_text(json.dumps(TWO_DAYS))
+    (tmp_path / "old.yaml").write_text("tmp: {prefix: tmp/, days: 4}\n")
+    return tmp_path / "new.json", tmp_path / "old.yaml"
+
+
+def test_figures_for_programs(cli, repo, uri, files, here):
+    story(repo)
+    new, old = files
+    words = ("--policy", new, "--against", old, "--from", "1998-01-03", "--to", "1998-01-06", "--json")
+    code, out, err = cli("lifecycle", "simulate", uri, *words)
+    assert (code, err) == (0, "")
+    said = json.loads(out)
+    assert said["from"], said["to"] == ("1998-01-03T00:00:00+00:00", "1998-01-06T00:00:00+00:00")
+    assert said["every_seconds"] == 86400
+    assert "judged by the branches and tags there are today" in said["notes"][0].lower()
+    side = said["policies"]["new"]
+    assert side["removed"] == {"objects": 3, "bytes": 18}
+    assert side["rules"] == {"tmp": {"objects": 3, "bytes": 18, "branches": {"main": {"objects": 3, "bytes": 18}}}}
+    assert side["days"][1] == {
+        "at": "1998-01-04T00:00:00+00:00",
+        "removed": {"objects": 1, "bytes": 5},
+        "so_far": {"objects": 1, "bytes": 5},
+        "rules": {"tmp": {"objects": 1, "bytes": 5, "branches": {"main": {"objects": 1, "bytes": 5}}}},
+        "branches": {"main": {"objects": 1, "bytes": 5}},
+    }
+    assert [day["so_far"]["bytes"] for day in said["policies"]["old"]["days"]] == [0, 0, 0, 5]
+    root = f"{repo.prefix}_desilt/runs/simulate/{said['run']}/"
+    assert json.loads(repo.store.get(f"{root}simulation.json")) == said
+    page = repo.store.get(f"{root}simulation.html").decode()
+    assert "3 objects (18 B) would have gone" in page
+    assert "By the old policy: 1 object (5 B)" in page
+
+
+def test_words_for_people(cli, repo, uri, files, here):
+    story(repo)
+    code, out, _ = cli("lifecycle", "simulate", uri, "--policy", files[0], "--from", "1998-01-03")
+    assert code == 0
+    assert "Would have gone: 3 objects of 18 B" in out
+    assert "1998-01-04" in out
+    assert "removed nothing" in out
+    assert "Judged by the branches and tags there are today" in out
+    assert "simulation.html" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--from", "1998-01-05", "--to", "1998-01-03"), "is after --to"),
+        (("--from", "1998-01-05", "--to", "2051-01-03"), "is ahead of this clock"),
+        (("--from", "2051-01-05"), "is after --to"),
+        (("--from", "1998-01-35"), "is not a time"),
+        (("--from", "1998-01-02T12:00:00"), "has no time zone"),
+        (("--from", "1998-01-02", "--every", "0d"), "is too short"),
+        (("--from", "1998-01-02", "--every", "1m"), "the limit is 1,000"),
+        ((), "Missing option '--from'"),
+    ],
+)
+def test_days_that_cannot_be_replayed_are_refused(cli, repo, uri, files, here, words, says):
+    story(repo)
+    before = keys(repo)
+    code, out, err = cli("lifecycle", "simulate", uri, "--policy", files[0], *words)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert keys(repo) == before
+
+
+def test_a_day_before_anything_was_there_takes_nothing(repo):
+    story(repo)
+    early = datetime(1990, 1, 1, tzinfo=UTC)
+    found = simulate(repo, in_process, ask(TWO_DAYS, first=early, last=early + DAY))
+    assert found.sides[0].removed == Amount()

@@ -1,0 +1,115 @@
+"""Branches that a policy lets go: planned, guarded, deleted, each only if nobody came back to it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from words import contents
+
+from desilt.domain.policy import parse
+from desilt.errors import FirstRun
+from desilt.jobs import lifecycle
+from desilt.jobs.job import Ask
+from desilt.jobs.running import plan, run, sweep
+from desilt.lake import Lake, holds
+from desilt.lake.holds import Hold, Kind
+from desilt.lake.lake import locate
+from desilt.sources.spread import in_process
+from desilt.sweep.guard import Limits
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+POLICY = parse({"branches": [{"match": "*", "idle_days": 14}]})
+SURE = Limits(confirm=True)
+
+
+@pytest.fixture
+def repo(tmp_path):
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    made = lake.create_repository("demo", clock_at=START)
+    made.put("main", "a", b"1")
+    made.commit("main", "a")
+    for name in ("ci-1", "ci-2"):
+        made.create_branch(name, "main")
+    yield made
+    lake.close()
+
+
+def days(repo, count):
+    repo.set_clock(repo.clock() + timedelta(days=count))
+
+
+def names(repo):
+    return [branch.name for branch in repo.branches()]
+
+
+def expire(repo, limits=SURE):
+    return run(lifecycle.job, repo, in_process, Ask(policy=POLICY), limits)[-1]
+
+
+def test_idle_branches_go_and_the_default_branch_stays(repo):
+    days(repo, 15)
+    report = plan(lifecycle.job, repo, in_process, Ask(policy=POLICY))
+    assert list(report.refs) == ["ci-1", "ci-2"]
+    assert names(repo) == ["ci-1", "ci-2", "main"]
+    assert expire(repo).refs == {"ci-1": "deleted", "ci-2": "deleted"}
+    assert names(repo) == ["main"]
+    assert contents(repo, "main") == {"a": "1"}
+    assert expire(repo, Limits()).refs == {}  # confirmed once, it may go on
+
+
+def test_the_first_time_needs_a_look_at_the_plan(repo):
+    days(repo, 15)
+    with pytest.raises(FirstRun):
+        expire(repo, Limits())
+    assert names(repo) == ["ci-1", "ci-2", "main"]
+
+
+def test_every_write_counts_staged_and_forgotten_ones_too(repo):
+    days(repo, 10)
+    repo.put("ci-1", "b", b"2")
+    repo.reset("ci-1")
+    days(repo, 5)
+    assert list(expire(repo).refs) == ["ci-2"]
+    days(repo, 10)
+    assert list(expire(repo).refs) == ["ci-1"]
+
+
+def test_a_branch_with_staged_entries_or_tickets_or_a_hold_stays(repo):
+    repo.put("ci-1", "b", b"2")
+    repo.create_branch("ci-3", "main")
+    commit = repo.put("ci-3", "c", b"3") and repo.commit("ci-3", "c").id
+    with repo.database.write() as tx:
+        holds.add(tx, repo.uid, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
+    days(repo, 15)
+    repo.physical_address("ci-2", "d")
+    assert expire(repo).refs == {}
+    assert names(repo) == ["ci-1", "ci-2", "ci-3", "main"]
+
+
+@pytest.mark.parametrize("back", ["commit", "stage", "ticket", "made anew"])
+def test_a_branch_that_somebody_came_back_to_since_the_plan_stays(repo, back):
+    days(repo, 15)
+    planned = plan(lifecycle.job, repo, in_process, Ask(policy=POLICY))
+    if back == "made anew":
+        repo.delete_branch("ci-1")
+        repo.create_branch("ci-1", "main")
+    elif back == "ticket":
+        repo.physical_address("ci-1", "b")
+    else:
+        repo.put("ci-1", "b", b"2")
+        if back == "commit":
+            repo.commit("ci-1", "b")
+    report = sweep(repo, in_process, planned.run, SURE)
+    assert report.refs["ci-1"].startswith("kept")
+    assert names(repo) == ["ci-1", "main"]
+
+
+def test_holds_are_told_with_the_bytes_they_keep(repo):
+    entry = repo.stat("main", "a")
+    with repo.database.write() as tx:
+        holds.add(tx, repo.uid, Hold("by-prefix", Kind.PREFIX, "a", "audit", repo.clock(), None))
+        holds.add(tx, repo.uid, Hold("by-address", Kind.ADDRESS, entry.address, "audit", repo.clock(), None))
+    days(repo, 15)
+    report = plan(lifecycle.job, repo, in_process, Ask(policy=parse({"all": {"prefix": "", "days": 1}})))
+    assert report.removed.objects == 0
+    assert report.keep["held"].objects == 1
+    assert {name: amount.bytes for name, amount in report.holds.items()} == {"by-address": 1}
