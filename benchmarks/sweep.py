@@ -5,7 +5,8 @@
 Small files of a repository that nobody holds, in folders of partitions, among as
 many that are staged. A run plans, then condemns, removes and writes down what
 became of each, in batches; only its sweep is timed, in this process and on one
-core, as the loop is. Where its time goes is measured by a profiler in one more
+core, as the loop is. CPU seconds stand beside the others, for a machine that is
+busy: there, read their ratio. Where the time goes is measured by a profiler in one more
 round, which is slower: read its shares.
 """
 
@@ -15,6 +16,7 @@ import os
 import pstats
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +43,24 @@ PARTS = {
 }
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Took:
+    """Seconds by the wall and of this process's CPU."""
+
+    seconds: float
+    cpu: float
+
+
+class Watch:
+    """Runs from the moment it is made."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    def took(self) -> Took:
+        return Took(round(time.perf_counter() - self._began[0], 3), round(time.process_time() - self._began[1], 3))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=50_000)
@@ -51,51 +71,60 @@ def main() -> None:
         ours.append(swept(options.objects))
         theirs.append(unlinked(options.objects))
     shares = profiled(options.objects)
-    ratio = min(ours) / min(theirs)
-    print(f"{'objects':>10} {'sweep':>9} {'unlink':>9} {'ratio':>7}")
-    print(f"{options.objects:>10,} {min(ours):>7.2f} s {min(theirs):>7.2f} s {ratio:>6.1f}×")
+    best, bare = min(ours), min(theirs)
+    cpu, bare_cpu = (min(one.cpu for one in side) for side in (ours, theirs))
+    print(f"{'objects':>10} {'sweep':>9} {'unlink':>9} {'ratio':>7} {'of CPU':>7}")
+    print(
+        f"{options.objects:>10,} {best.seconds:>7.2f} s {bare.seconds:>7.2f} s"
+        f" {best.seconds / bare.seconds:>6.1f}× {cpu / bare_cpu:>6.1f}×"
+    )
     for part, share in shares.items():
         print(f"  {part:<36} {share:>6.1%}")
     figures = {
         "objects": options.objects,
-        "sweep_seconds": round(min(ours), 2),
-        "unlink_seconds": round(min(theirs), 2),
+        "sweep_seconds": round(best.seconds, 2),
+        "unlink_seconds": round(bare.seconds, 2),
+        "times_unlink": round(best.seconds / bare.seconds, 1),
+        "sweep_cpu_seconds": round(cpu, 2),
+        "unlink_cpu_seconds": round(bare_cpu, 2),
+        "times_unlink_by_cpu": round(cpu / bare_cpu, 1),
+        "every_round": {"sweep": [asdict(one) for one in ours], "unlink": [asdict(one) for one in theirs]},
     }
-    keep("sweep", {**figures, "times_unlink": round(ratio, 1), "shares": shares, "rounds": options.rounds})
+    keep("sweep", {**figures, "shares": shares, "rounds": options.rounds})
 
 
-def swept(objects: int, profile: cProfile.Profile | None = None) -> float:
-    """Seconds to sweep a plan of ``objects``."""
+def swept(objects: int, profile: cProfile.Profile | None = None) -> Took:
+    """Time to sweep a plan of ``objects``."""
     with tempfile.TemporaryDirectory() as directory:
         repo = garbage(Path(directory), objects)
         run_id = running.plan(job, repo, in_process).run
-        began = time.perf_counter()
+        watch = Watch()
         if profile:
             profile.enable()
         report = running.sweep(repo, in_process, run_id, Limits(confirm=True, max_share=1))
         if profile:
             profile.disable()
-        seconds = time.perf_counter() - began
+        took = watch.took()
         assert report.swept is not None
         assert report.swept.removed == objects
-        return seconds
+        return took
 
 
-def unlinked(objects: int) -> float:
-    """Seconds to unlink as many files that were made the same way."""
+def unlinked(objects: int) -> Took:
+    """Time to unlink as many files that were made the same way."""
     with tempfile.TemporaryDirectory() as directory:
         repo = garbage(Path(directory), objects)
         paths = [f"{directory}/lake/{repo.prefix}{address}" for address in addresses(0, objects).to_pylist()]
-        began = time.perf_counter()
+        watch = Watch()
         for path in paths:
             os.unlink(path)  # noqa: PTH108 - the barest there is
-        return time.perf_counter() - began
+        return watch.took()
 
 
 def profiled(objects: int) -> dict[str, float]:
     """What share of a sweep's time goes where."""
     profile = cProfile.Profile()
-    total = swept(objects, profile)
+    total = swept(objects, profile).seconds
     spent = {
         (Path(file).name, name): figures[3]
         for (file, _, name), figures in pstats.Stats(profile).stats.items()  # type: ignore[attr-defined]

@@ -414,6 +414,19 @@ def test_what_matched_is_gone_from_the_store_and_nothing_else(story):
             assert is_gone(repo, branch, row["path"]) == (row["path"] not in stay)
 
 
+def test_a_branch_that_was_made_from_another_has_its_say_in_all_that_it_reaches(new_repo):
+    repo = new_repo("b1")
+    _, address = committed_on(repo, ["b1"], "foo/zoo/a")
+    repo.create_branch("b2", "b1")  # no rule covers foo/zoo there
+    on(repo, "20/01/1998")
+    report = job(repo, parse(POLICY))
+    assert {reason: amount.objects for reason, amount in report.keep.items()} == {"holder": 1}
+    assert address in oracle.stored(repo)
+    repo.delete_branch("b2")
+    job(repo, parse(POLICY))
+    assert address not in oracle.stored(repo)
+
+
 # ---- 4. Find deduplications
 
 DEDUPLICATIONS = """
@@ -524,6 +537,17 @@ def test_an_address_in_a_commit_that_is_not_potential_is_a_deduplication(copies)
     assert reads(repo, "main", "foo/bar/moved") == "2"
 
 
+def test_matched_rules_are_those_that_let_it_go(new_repo):
+    repo = new_repo("b1")
+    _, address = committed_on(repo, ["main"], "foo/bar/a")
+    on(repo, "20/01/1998")
+    elsewhere, late = {"prefix": "foo", "branch_days": {"b1": 5}}, rule("foo/bar", 30)
+    report = job(repo, parse({"elsewhere": elsewhere, "late": late, "bar": rule("foo/bar")}))
+    assert address not in oracle.stored(repo)
+    assert addresses(repo, "20/01/1998", {address: "a"}) == [(report.run, "a", ["foo/bar/a"], ["bar"])]
+    assert list(report.remove) == ["bar"]
+
+
 # ---- 5. Delete addresses
 
 
@@ -548,7 +572,6 @@ def reads_of(repo):
     return lambda ref, path: reads(repo, ref, path)
 
 
-@pytest.mark.xfail(strict=True, reason="condemn writes the plan's reason ('expired') where the rules' ids belong")
 @pytest.mark.parametrize(("path", "rules"), [("foo/bar/b", "bar"), ("foo/bar/a", "bar, tar")])
 def test_what_was_deleted_reads_as_gone_with_its_rule(swept, path, rules):
     repo, _, _ = swept

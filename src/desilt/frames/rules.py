@@ -67,6 +67,14 @@ class Terms:
             known = self._decided[group, rules] = every, by_date, max((date for _, date in of), default=NEVER)
         return known
 
+    def by_rule(self, group: int, rules: bytes) -> list[int]:
+        """For each rule of the mask, before when some branch of ``group`` lets go by it."""
+        members = self.groups[group].members
+        return [
+            max((self._latest([rule], kind, current) for kind, current in members), default=NEVER) if byte else NEVER
+            for rule, byte in enumerate(rules)
+        ]
+
     def _latest(self, rules: Sequence[int], kind: int, current: bool = False) -> int:
         """Of several rules any one removes, so the latest cutoff counts."""
         found = [self.classes[kind][rule] for rule in rules if not (current and self.noncurrent_only[rule])]
@@ -83,6 +91,12 @@ class Verdicts:
     mask_of: Numbers
     holds: list[str]  # ids, for each of ``hold_of``; the first is none
     hold_of: npt.NDArray[np.int32]
+
+    def of(self, chosen: Flags) -> "Verdicts":
+        """The same, of some entries."""
+        return Verdicts(
+            self.reasons[chosen], self.past[chosen], self.masks, self.mask_of[chosen], self.holds, self.hold_of[chosen]
+        )
 
 
 ORDER = [Reason.EXPIRED, Reason.HOLDER, Reason.CURRENT, Reason.DETACHED, Reason.TAGGED, Reason.KEPT, Reason.HELD]
@@ -124,11 +138,28 @@ def ordered(paths: pa.Array, hashes: Hashes, groups: Numbers, terms: Terms) -> t
     return names, found
 
 
+def letting_go(verdicts: Verdicts, created: Numbers, groups: Numbers, terms: Terms) -> tuple[list[bytes], Numbers]:
+    """Of the rules that match each entry, those whose cutoff on some branch it is past; as masks, like ``matched``."""
+    masks, mask_of = verdicts.masks, verdicts.mask_of
+    pairs, place = np.unique(groups * len(masks) + mask_of, return_inverse=True)
+    cutoffs = np.array(
+        [terms.by_rule(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
+    ).reshape(len(pairs), len(terms.prefixes))
+    return _distinct(created[:, None] < cutoffs[place])
+
+
 def matched(paths: pa.Array, prefixes: Sequence[str]) -> tuple[list[bytes], Numbers]:
     """Which prefixes each path begins with: the distinct answers, and which of them is each path's."""
     if not prefixes or not len(paths):
         return [bytes(len(prefixes))], np.zeros(len(paths), np.int64)
-    table = np.stack([_flags(pc.starts_with(paths, prefix)) for prefix in prefixes], axis=1).astype(np.uint8)
+    return _distinct(np.stack([_flags(pc.starts_with(paths, prefix)) for prefix in prefixes], axis=1))
+
+
+def _distinct(flags: Flags) -> tuple[list[bytes], Numbers]:
+    """The distinct rows of ``flags``, and which of them each row is."""
+    table = flags.astype(np.uint8)
+    if not table.size:
+        return [bytes(table.shape[1])], np.zeros(len(table), np.int64)
     packed = np.ascontiguousarray(np.packbits(table, axis=1))
     _, first, place = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True, return_inverse=True)
     return [table[row].tobytes() for row in first], place.astype(np.int64)

@@ -13,7 +13,7 @@ from desilt.domain.reason import Reason
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, address_hash
-from desilt.frames.rules import ORDER, Terms, Verdicts, judged
+from desilt.frames.rules import ORDER, Terms, Verdicts, judged, letting_go
 from desilt.sources.held import HeldFile, rows_of
 
 NUMBERS = [HASH, "owner", "size_bytes"]
@@ -169,8 +169,10 @@ class Objects:
 
     def going(self) -> pa.Table:
         """The objects that go, as GOING."""
-        mine = pa.array(self._goes[self._place])
-        rows = self._entries.append_column("mask", pa.array(self._verdicts.mask_of)).filter(mine)
+        mine = self._goes[self._place]
+        created, groups = (self._entries[name].to_numpy()[mine] for name in ("created_at", "group"))
+        masks, mask_of = letting_go(self._verdicts.of(mine), created, groups, self._terms)
+        rows = self._entries.filter(pa.array(mine)).append_column("mask", pa.array(mask_of))
         if not rows.num_rows:
             return GOING.empty_table()
         found = rows.group_by(HASH).aggregate(
@@ -186,20 +188,20 @@ class Objects:
         addresses = found["address_min"].combine_chunks()
         if not np.array_equal(address_hash(addresses), found[HASH].to_numpy()):
             raise CorruptTable("range cache", "an address is not the one that was decoded")
-        rules = pa.array(self._rules(found["mask_distinct"]), pa.list_(pa.string()))
+        rules = pa.array(self._rules(masks, found["mask_distinct"]), pa.list_(pa.string()))
         names = ["address_min", "size_bytes_max", "created_at_max", "path_min", "path_distinct"]
         return pa.table([*(found[name] for name in names), rules], schema=GOING)
 
-    def _rules(self, masks: pa.ChunkedArray) -> list[list[str]]:
+    def _rules(self, masks: list[bytes], of_objects: pa.ChunkedArray) -> list[list[str]]:
         """The ids of the rules behind some masks; few different ones, each worked out once."""
         known: dict[tuple[int, ...], list[str]] = {}
 
         def told(some: list[int]) -> list[str]:
             key = tuple(sorted(some))
             if key not in known:
-                bytes_of = [self._verdicts.masks[mask] for mask in key]
+                bytes_of = [masks[mask] for mask in key]
                 ids = self._terms.rule_ids
                 known[key] = [name for place, name in enumerate(ids) if any(mask[place] for mask in bytes_of)]
             return known[key]
 
-        return [told(some) for some in masks.to_pylist()]
+        return [told(some) for some in of_objects.to_pylist()]

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from desilt.domain.lint import Lint, lint
-from desilt.domain.policy import Policy, parse
+from desilt.domain.policy import ID, Policy, parse
 from desilt.errors import BadRequest, NotFound, Refused
 from desilt.jobs.lifecycle import JOB
 from desilt.jobs.paths import has_glob, has_path
@@ -24,17 +24,13 @@ class Set:
 
 def findings(repository: Repository, policy: Policy) -> list[Lint]:
     """Everything there is to say about ``policy`` in this repository, the worst first."""
-    found = lint(
+    return lint(
         policy,
         branches=[branch.name for branch in repository.branches()],
         default_branch=repository.default_branch,
         has_path=partial(has_path, repository),
         has_glob=partial(has_glob, repository),
     )
-    if policy.branches:
-        fact = "no run removes branches yet: this part is kept, and does nothing"
-        found.append(Lint("warning", "branches", fact, "delete them with `desilt lake delete-branch`"))
-    return found
 
 
 def agree(found: Sequence[Lint], *, confirm: bool) -> None:
@@ -67,5 +63,5 @@ def kept(repository: Repository) -> Set:
 
 def told(one: Lint) -> str:
     """A finding in one line."""
-    where = one.rule if not one.rule or " " in one.rule or one.rule == "branches" else f"rule {one.rule!r}"
-    return f"{where or 'policy'}: {one.fact}; {one.fix}"
+    where = f"rule {one.rule!r}" if ID.fullmatch(one.rule) else one.rule or "policy"
+    return f"{where}: {one.fact}; {one.fix}"

@@ -73,17 +73,18 @@ def simulate(repository: Repository, spread: Spread, ask: Ask) -> Simulation:
     history = read_history(repository.core, days[0])
     base = ground(repository.core, spread, history)
     gone = removed(spread, repository, opening(repository, spread), f"{run.folder}inputs/removed/")
-    past = [history_at(history, at, clock) for at in days]
-    sides = []
-    for name, policy in ((NEW, ask.new), (OLD, ask.old)):
-        if policy is not None:
-            replay = Replay(source, spread, run, policy, f"{repository.prefix}{run.folder}{name}/", base, gone)
-            steps = []
-            for at, then in zip(days, past, strict=True):
-                spread.watch.begins(day(at) if ask.old is None else f"{day(at)}, {name} policy")
-                held = {Reason.STAGED: staged.files, Reason.RESTORED: [lately]} if at == days[-1] else {}
-                steps.append(replay.step(at, then, held))
-            sides.append(Side(name, policy.fingerprint, tuple(steps)))
+    replays = {
+        name: Replay(source, spread, run, policy, f"{repository.prefix}{run.folder}{name}/", base, gone)
+        for name, policy in ((NEW, ask.new), (OLD, ask.old))
+        if policy is not None
+    }
+    for at in days:
+        then = history_at(history, at, clock)
+        held = {Reason.STAGED: staged.files, Reason.RESTORED: [lately]} if at == days[-1] else {}
+        for name, replay in replays.items():
+            spread.watch.begins(day(at) if len(replays) == 1 else f"{day(at)}, {name} policy")
+            replay.steps.append(replay.step(at, then, held))
+    sides = [Side(name, one.policy.fingerprint, tuple(one.steps)) for name, one in replays.items()]
     notes = (*NOTES, OF_BRANCHES) if ask.new.branches or (ask.old and ask.old.branches) else NOTES
     found = Simulation(run.id, repository.name, ask.every, tuple(sides), notes)
     folder = Folder(repository.store, repository.prefix, run)
@@ -139,10 +140,11 @@ class Replay:
     taken: list[HeldFile] = field(default_factory=list)  # by the days before
     deferred: tuple[HeldFile, ...] = ()
     last: Last | None = None
+    steps: list[Step] = field(default_factory=list)
 
     def step(self, at: datetime, history: History, held: Mapping[Reason, Sequence[HeldFile]]) -> Step:
         """What a run at ``at`` removes."""
-        core, folder = self.source.repository.core, f"{self.folder}{at:%Y%m%dT%H%M%S}/"
+        core, folder = self.source.repository.core, f"{self.folder}{at:%Y%m%dT%H%M%S.%f}/"
         now, dated = cutoffs.resolve(self.policy, history.names, at), dates(history)
         looked_into = set(dated) if self.last is None else potential(dated, self.last, now)
         self.last = after(dated, self.last, now)

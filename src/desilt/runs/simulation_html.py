@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from importlib import resources
 from string import Template
@@ -32,7 +32,7 @@ def render(found: Simulation) -> str:
         version=text(found.version),
         first=moment(found.days[0].isoformat()),
         last=moment(found.days[-1].isoformat()),
-        days=f"{len(found.days):,}",
+        days=f"{len(found.days):,} time{'s' * (len(found.days) != 1)}",
         sections="\n".join(one for part in parts for one in part),
         shared=style,
         shared_hash=_fingerprint(style),
@@ -57,10 +57,9 @@ def headline(found: Simulation) -> Iterator[str]:
 def _compared(new: Amount, old: Amount) -> str:
     if new == old:
         return f"As much as by the old policy: {told(old)}."
-    words = []
-    for change, amount in ((new.objects - old.objects, count), (new.bytes - old.bytes, size)):
-        words.append(f"{amount(abs(change))} {'more' if change >= 0 else 'less'}")
-    return f"By the old policy: {told(old)}. The new one takes {' and '.join(words)}."
+    objects, volume = new.objects - old.objects, new.bytes - old.bytes
+    words = f"{count(abs(objects))} {'more' if objects >= 0 else 'fewer'} and {size(abs(volume))} "
+    return f"By the old policy: {told(old)}. The new one takes {words}{'more' if volume >= 0 else 'less'}."
 
 
 def charts(found: Simulation) -> Iterator[str]:
@@ -68,9 +67,10 @@ def charts(found: Simulation) -> Iterator[str]:
     yield _chart("wide", "All rules, bytes so far", found, None)
     rules = sorted({rule for side in found.sides for rule in side.rules})
     if len(rules) > 1:
-        for rule in rules:
+        for number, rule in enumerate(rules):
+            alone = number == len(rules) - 1 and len(rules) % 2  # in its row
             heading = f'Rule <span class="raw">{text(rule)}</span>, bytes so far'
-            yield _chart("half", heading, found, rule)
+            yield _chart("wide" if alone else "half", heading, found, rule)
 
 
 def _chart(kind: str, heading: str, found: Simulation, rule: str | None) -> str:
@@ -91,7 +91,7 @@ def _chart(kind: str, heading: str, found: Simulation, rule: str | None) -> str:
         f"{grid}{drawn}</svg>"
     )
     sizes = "".join(f"<span>{size(tick)}</span>" for tick in reversed(axis))
-    dates = "".join(f"<span>{day(at)}</span>" for at in dict.fromkeys(found.days[:1] + found.days[-1:]))
+    dates = "".join(f"<span>{at}</span>" for at in calendar(found.days))
     plot = f'<figure class="plot"><div class="y">{sizes}</div>{svg}<div class="x">{dates}</div></figure>'
     return section(kind, heading, _legend(lines) + plot)
 
@@ -115,6 +115,13 @@ def path(days: Sequence[datetime], line: Sequence[int], most: float, kind: str) 
     drawn += f"H{WIDTH:g}"
     area = f'<path class="area new" d="{drawn}V{HEIGHT:g}Z"></path>' if kind == NEW else ""
     return f'{area}<path class="{kind}" d="{drawn}"></path>'
+
+
+def calendar(days: Sequence[datetime]) -> list[str]:
+    """The beginning, the middle if that is days away, and the end of an axis of time."""
+    middle = days[0] + (days[-1] - days[0]) / 2
+    between = [f"{middle:%Y-%m-%d}"] if days[-1] - days[0] > timedelta(days=7) else []
+    return [day(days[0]), *between, *([day(days[-1])] if len(days) > 1 else [])]
 
 
 def ticks(most: int) -> list[int]:

@@ -76,10 +76,16 @@ def _write(
 ) -> None:
     now = repository.clock()
     stones = [
-        Tombstone(row["address"], plan.run, row["reason"], now, row["size_bytes"], number)
-        for row in rows.select(["address", "reason", "size_bytes"]).to_pylist()
+        Tombstone(row["address"], plan.run, _rule(row["reason"], row["detail"]), now, row["size_bytes"], number)
+        for row in rows.select(["address", "reason", "detail", "size_bytes"]).to_pylist()
         if row["address"] not in back
     ]
     tombstones.condemn(tx, repository.uid, stones)
     ahead = BatchRow(number, "", asked=len(stones), held_again=len(back))
     ledger.write_ahead(tx, repository.uid, plan.run, ahead)
+
+
+def _rule(reason: str, detail: str) -> str:
+    """What an object went by: the rules that its plan names before its paths, else the reason."""
+    rules, divided, _ = detail.partition("\0")
+    return rules if divided else reason

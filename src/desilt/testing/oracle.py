@@ -111,7 +111,8 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         spared = rule.noncurrent_only and _fact(entry) in current[branch]
         return applies and not spared and entry.modified_at < now - timedelta(days=days or 0)
 
-    going, staying = set(), staged(repository) | named[Kind.ADDRESS]
+    going: set[str] = set()
+    staying = staged(repository) | named[Kind.ADDRESS]
     for commit in made.values():
         for entry in entries[commit.metarange]:
             (going if goes(commit, entry) else staying).add(entry.address)
