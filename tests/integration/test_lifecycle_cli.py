@@ -96,7 +96,7 @@ def test_a_policy_is_set_planned_swept_and_told(cli, repo, uri, policy):
     assert paths(repo) == {"data/a", "data/b", "data/c", "data/gold", "notes.md"}
     code, _, err = cli("lake", "get", uri, "main", "tmp/1")
     assert code == 1
-    assert "is gone" in err
+    assert f"is gone: run {swept['run']} removed it by rule 'tmp'" in err
     assert told(cli("runs", "show", uri, "last", "--json")) == swept
 
 

@@ -42,7 +42,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def uri(tmp_path, repo):
-    return f"{tmp_path}/lake#demo"
+    return f"{tmp_path}/lake#{repo.name}"
 
 
 @pytest.fixture
@@ -330,7 +330,8 @@ def files(tmp_path):
     return tmp_path / "new.json", tmp_path / "old.yaml"
 
 
-def test_figures_for_programs(cli, repo, uri, files, here):
+@pytest.mark.usefixtures("here")
+def test_figures_for_programs(cli, repo, uri, files):
     story(repo)
     new, old = files
     words = ("--policy", new, "--against", old, "--from", "1998-01-03", "--to", "1998-01-06", "--json")
@@ -358,7 +359,8 @@ def test_figures_for_programs(cli, repo, uri, files, here):
     assert "By the old policy: 1 object (5 B)" in page
 
 
-def test_words_for_people(cli, repo, uri, files, here):
+@pytest.mark.usefixtures("here")
+def test_words_for_people(cli, repo, uri, files):
     story(repo)
     code, out, _ = cli("lifecycle", "simulate", uri, "--policy", files[0], "--from", "1998-01-03")
     assert code == 0
@@ -369,6 +371,7 @@ def test_words_for_people(cli, repo, uri, files, here):
     assert "simulation.html" in out
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -382,7 +385,7 @@ def test_words_for_people(cli, repo, uri, files, here):
         ((), "Missing option '--from'"),
     ],
 )
-def test_days_that_cannot_be_replayed_are_refused(cli, repo, uri, files, here, words, says):
+def test_days_that_cannot_be_replayed_are_refused(cli, repo, uri, files, words, says):
     story(repo)
     before = keys(repo)
     code, out, err = cli("lifecycle", "simulate", uri, "--policy", files[0], *words)

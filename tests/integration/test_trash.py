@@ -156,6 +156,7 @@ def removed_by_rule(repo, *paths, action=TRASH, ref="main"):
         "size_bytes": pa.array([entry.size for entry in entries]),
         "modified_at": pa.array([repo.clock()] * len(entries), MOMENT),
         "reason": pa.array(["expired"] * len(entries)),
+        "detail": pa.array([f"a rule\0{path}" for path in paths]),
     }
     row = RunRow(opened.id, "lifecycle", "all", action, repo.clock(), None, RunState.SWEEPING, len(paths), 0)
     with locks.held(repo.database, repo.uid, run=opened.id) as lock:

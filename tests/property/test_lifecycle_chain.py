@@ -18,7 +18,7 @@ from hypothesis.stateful import initialize, precondition, rule, run_state_machin
 from test_gc_chain import Stubborn
 from test_lake_model import NAMES, PATHS, LakeModel, ModelBranch, ModelCommit, three_way
 
-from desilt.domain.policy import Keep, Policy, Rule, Tags
+from desilt.domain.policy import Keep, Policy, Rule, Tags, parse
 from desilt.errors import Gone, MergeConflict, NotFound, NothingToCommit, StalePlan
 from desilt.jobs import lifecycle, trash, uncommitted
 from desilt.jobs.job import Ask
@@ -63,6 +63,11 @@ POLICIES = st.builds(
     tags=st.sampled_from(Tags),
     keep=st.one_of(st.just(()), st.just(()), st.tuples(KEEPS)),
 )
+AT_LAST = [  # whatever an earlier run has passed over is found by these
+    parse({"r": {"prefix": "", "days": 8, "noncurrent_only": True}}),
+    parse({"r": {"prefix": "", "days": 8, "noncurrent_only": True}, "tags": "ignore"}),
+    parse({"r": {"prefix": "", "days": 8, "branch_days": {"main": 1}}, "tags": "ignore"}),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +99,7 @@ class Aging(LakeModel):
 
     list_folded = diff_any_two = look = reset_all = garbage_is_what_nothing_holds = None  # nothing new here
 
-    @initialize(policy=POLICIES, early=st.lists(PATHS, max_size=6, unique=True))
+    @initialize(policy=POLICIES, early=st.lists(PATHS, min_size=3, max_size=8, unique=True))
     def begin(self, policy, early):
         self.directory = tempfile.TemporaryDirectory(dir=FAST)
         database = open_database(f"sqlite://{self.directory.name}/lake.db", create=True)
@@ -112,6 +117,12 @@ class Aging(LakeModel):
     def teardown(self):
         if hasattr(self, "repo"):
             self.expire_everything()
+            while self.holds:
+                self.release_one(0)
+            for policy in AT_LAST:
+                self.policy = policy
+                self.wait(9, 0)
+                self.expire_everything()
         super().teardown()
 
     def check_soundness(self):
@@ -245,9 +256,11 @@ class Aging(LakeModel):
     @precondition(lambda self: self.holds)
     @rule(data=st.data())
     def release(self, data):
-        hold = self.holds.pop(data.draw(st.integers(0, len(self.holds) - 1), label="hold"))
+        self.release_one(data.draw(st.integers(0, len(self.holds) - 1), label="hold"))
+
+    def release_one(self, number):
         with self.repo.database.write() as tx:
-            holds.remove(tx, self.repo.uid, hold)
+            holds.remove(tx, self.repo.uid, self.holds.pop(number))
 
     # ---- runs
 
@@ -404,3 +417,176 @@ def test_a_chain_of_runs_removes_what_is_expired_and_nothing_else():
 @pytest.mark.slow
 def test_a_long_chain_of_runs_removes_what_is_expired_and_nothing_else():
     aging(examples=300, steps=60)
+
+
+# ---- orders of events that random chains seldom hit
+
+
+TMP = parse({"r": {"prefix": "tmp/", "days": 10}})
+
+
+@pytest.fixture
+def repo(tmp_path):
+    database = open_database(f"sqlite://{tmp_path}/lake.db", create=True)
+    schema.create(database, storage="")
+    store = open_store(f"memory://{uuid.uuid4().hex}")
+    yield Lake(database, store, raggedness=1).create_repository("chain", clock_at=START)
+    database.close()
+
+
+def days(repo, count):
+    repo.set_clock(repo.clock() + timedelta(days=count))
+
+
+def written(repo, branch, *paths):
+    found = [repo.put(branch, path, path.encode()).address for path in paths]
+    repo.commit(branch, "some")
+    return found
+
+
+def removed_by(repo, policy=TMP, **ask):
+    """What an incremental run removes: what the oracle and a clean plan name."""
+    before, wanted = set(oracle.stored(repo)), oracle.expired(repo, policy, repo.clock())
+    assert named(repo, plan(lifecycle.job, repo, in_process, Ask(policy=policy, full=True))) == wanted
+    run(lifecycle.job, repo, in_process, Ask(policy=policy, **ask), ALL)
+    removed = before - set(oracle.stored(repo))
+    assert removed == wanted
+    return removed
+
+
+def test_what_is_just_as_old_as_its_rule_says_stays_one_moment_more(repo):
+    (old,) = written(repo, "main", "tmp/a")
+    days(repo, 10)
+    assert removed_by(repo) == set()
+    repo.set_clock(repo.clock() + timedelta(microseconds=1))
+    assert removed_by(repo) == {old}
+
+
+def test_what_comes_of_age_in_a_commit_that_was_seen_goes(repo):
+    (first,) = written(repo, "main", "tmp/a")
+    days(repo, 5)
+    (second,) = written(repo, "main", "tmp/b")
+    days(repo, 6)
+    assert removed_by(repo) == {first}
+    assert removed_by(repo) == set()  # gone once is gone for good
+    days(repo, 5)
+    assert removed_by(repo) == {second}
+
+
+def test_a_tag_holds_the_commit_it_names_and_not_those_before(repo):
+    gone, kept = written(repo, "main", "tmp/a", "tmp/b")
+    repo.remove("main", "tmp/a")
+    repo.commit("main", "one less")
+    repo.create_tag("v1", "main")
+    days(repo, 11)
+    assert removed_by(repo) == {gone}
+    repo.delete_tag("v1")
+    assert removed_by(repo) == {kept}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_what_a_hold_kept_goes_once_it_is_released(repo, kind):
+    (old,) = written(repo, "main", "tmp/a")
+    days(repo, 11)
+    value = {Kind.PREFIX: "tmp/", Kind.REF: repo.resolve("main").commit.id, Kind.ADDRESS: old}[kind]
+    hold = order(repo, kind, value)
+    assert removed_by(repo) == removed_by(repo) == set()
+    with repo.database.write() as tx:
+        holds.remove(tx, repo.uid, hold)
+    assert removed_by(repo) == {old}
+
+
+def test_a_hold_with_a_day_holds_until_then(repo):
+    (old,) = written(repo, "main", "tmp/a")
+    order(repo, Kind.PREFIX, "tmp/", until=repo.clock() + timedelta(days=20))
+    days(repo, 19)
+    assert removed_by(repo) == set()
+    days(repo, 1)
+    assert removed_by(repo) == {old}
+
+
+def test_a_commit_that_no_branch_reaches_holds_though_another_one_has_the_same(repo):
+    kept, gone = written(repo, "main", "tmp/a", "tmp/b")
+    repo.create_branch("dev", "main")
+    repo.remove("dev", "tmp/b")
+    repo.commit("dev", "one less")
+    repo.delete_branch("dev")
+    days(repo, 11)
+    assert removed_by(repo, replace(TMP, tags=Tags.IGNORE)) == {gone}
+    assert kept in oracle.stored(repo)
+
+
+def test_every_path_of_an_object_has_a_say(repo):
+    kept, gone = written(repo, "main", "tmp/a", "tmp/b")
+    repo.copy("main", "tmp/a", "main", "kept/a")
+    repo.commit("main", "a second path")
+    days(repo, 5)
+    repo.copy("main", "tmp/b", "main", "tmp/b2")
+    repo.commit("main", "a younger one")
+    days(repo, 6)
+    assert removed_by(repo) == set()
+    days(repo, 5)
+    assert removed_by(repo) == {gone}
+    assert removed_by(repo, parse({"r": {"prefix": "", "days": 10}})) == {kept}
+
+
+def test_every_branch_has_a_say_and_a_rule_may_come_to_one_after_the_other(repo):
+    (old,) = written(repo, "main", "tmp/a")
+    repo.create_branch("dev", "main")
+    days(repo, 11)
+    only = {name: parse({"r": {"prefix": "tmp/", "branch_days": {name: 10}}}) for name in ("main", "dev")}
+    for name in ("main", "dev", "main", "dev"):
+        assert removed_by(repo, only[name]) == set()
+    assert removed_by(repo, TMP) == {old}
+
+
+def test_what_a_head_has_goes_once_it_is_replaced(repo):
+    policy = parse({"r": {"prefix": "", "days": 10, "noncurrent_only": True}})
+    (old,) = written(repo, "main", "tmp/a")
+    days(repo, 11)
+    assert removed_by(repo, policy) == removed_by(repo, policy) == set()
+    written(repo, "main", "tmp/a")
+    assert removed_by(repo, policy) == {old}
+
+
+def test_what_was_staged_goes_once_it_is_reset(repo):
+    (old,) = written(repo, "main", "tmp/a")
+    days(repo, 11)
+    repo.copy("main", "tmp/a", "main", "kept")
+    assert removed_by(repo) == removed_by(repo) == set()
+    repo.reset("main")
+    assert removed_by(repo) == {old}
+
+
+def test_a_delete_that_failed_is_tried_again_by_every_run(repo):
+    old, other = written(repo, "main", "tmp/a", "tmp/b")
+    days(repo, 11)
+    repo.store = Stubborn(repo.store)
+    repo.store.keeps = {repo.prefix + old}
+    for asked in ({old, other}, {old}, {old}):
+        assert oracle.expired(repo, TMP, repo.clock()) == asked
+        report = run(lifecycle.job, repo, in_process, Ask(policy=TMP), ALL)[-1]
+        assert (report.swept.asked, report.swept.failed) == (len(asked), 1)
+        with pytest.raises(Gone):
+            repo.stat("main", "tmp/a")
+    repo.store.keeps = set()
+    assert removed_by(repo) == {old}
+
+
+def test_what_was_brought_back_is_left_alone_for_a_while(repo):
+    (old,) = written(repo, "main", "tmp/a")
+    days(repo, 11)
+    assert removed_by(repo, action=Action.TRASH) == {old}
+    trash.bring_back(repo, in_process, "last")
+    assert removed_by(repo) == set()
+    assert b"".join(repo.get("main", "tmp/a")) == b"tmp/a"
+    days(repo, 2)
+    assert removed_by(repo) == {old}
+
+
+def test_an_entry_that_points_outside_of_the_lake_stops_nothing(repo):
+    (old,) = written(repo, "main", "tmp/a")
+    repo.stage("main", "tmp/far", "s3://elsewhere/far", size=3, checksum="123")
+    repo.commit("main", "from elsewhere")
+    days(repo, 11)
+    assert removed_by(repo) == {old}

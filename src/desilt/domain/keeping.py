@@ -92,7 +92,8 @@ class _Line:
                 self.next[here] = below[0] if below else None
             else:
                 here = below[0]
-        return [self.next.setdefault(one, self.next[here]) for one in (*passed, here)][-1]
+        self.next.update(dict.fromkeys(passed, self.next[here]))
+        return self.next[here]
 
     def bucket(self, name: str) -> Hashable:
         return self.bucket_of(name, self.nodes[name].created_at.astimezone(UTC))

@@ -8,7 +8,7 @@ run would fill them.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from desilt.jobs.expiring import Entries
+from desilt.jobs.candidates import Entries
 from desilt.lake.core import Core
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.sources import metarange_cache, range_cache

@@ -40,8 +40,9 @@ MOST = 1_000  # days: more of them, and somebody has mistaken the unit of --ever
 FILES = 64  # of what earlier days took; more are folded into one
 
 NOTES = (
-    "Judged by the branches and tags there are today: branches and tags that were deleted since, and where a branch "
-    "stood before it was moved by hand, are not on record. What only they reached stays.",
+    "Judged by the branches and tags there are today; those that were deleted since, lifted holds, and where a branch "
+    "stood before it was moved by hand are not on record. What only a deleted branch reached stays; what only a "
+    "deleted tag or a lifted hold kept counts as gone.",
     "Staging areas have no past: what is staged, and what was lately brought back from the trash, counts on the last "
     "day only.",
     "What real runs have removed is not counted. An object that several rules match is told under the first of them; "

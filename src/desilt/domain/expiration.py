@@ -1,0 +1,247 @@
+"""History made shorter in place: no commit gets a new id, some get other parents, and nothing is removed yet.
+
+Some commits *stay*: the young ones, the roots, those that keep rules hold. A
+commit that stays, and whose parent does not, is given the nearest ancestors that
+do: the root, if nothing in between stays. Only commits that stay are edited, and
+the way from a parent to what stays below it leads through others only: so no
+edit can change what another one finds, and refs may be taken in any order.
+
+An old commit that a ref names is *pointed*: it is never abandoned, and its
+history stays with it, but it takes no part in the histories of other refs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from desilt.domain.keeping import Keep, kept
+from desilt.domain.potential import reach
+from desilt.domain.times import check_date
+from desilt.errors import BadRequest, NotFound, Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a commit is to its history."""
+
+    id: str
+    parents: tuple[str, ...]  # the first is the branch that was committed to; none: a root
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    kind: Literal["branch", "tag"]
+    name: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reparent:
+    """The one edit there is: commit ``id`` gets other parents, and keeps all else."""
+
+    id: str
+    old_parents: tuple[str, ...]
+    new_parents: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expiration:
+    """What expiring a history changes. Every ref with an old tip is either skipped or deleted."""
+
+    edits: tuple[Reparent, ...]  # oldest commit first; right in any order
+    abandoned: Mapping[str, tuple[Ref, ...]]  # commits no ref reaches any more, and the refs that did
+    kept: Mapping[str, str]  # old commits that a keep rule holds, and which one
+    pointed: Mapping[str, tuple[Ref, ...]]  # old commits that stay only because refs name them
+    skipped: Mapping[Ref, str]  # refs that stay though their tips are old; their histories stay as they are
+    deleted_refs: Mapping[Ref, str]
+
+
+def expire(
+    nodes: Mapping[str, Node],
+    refs: Sequence[Ref],
+    *,
+    before: datetime,
+    keep: Keep | None = None,
+    delete_expired_tags: bool = False,
+    delete_expired_branches: bool = False,
+    protected: Mapping[str, str] | None = None,
+) -> Expiration:
+    """Hide what was committed strictly ``before`` a moment, from every ref whose tip was not.
+
+    ``nodes`` is all that refs reach, or more. Keep rules are asked of the refs that
+    are not skipped. ``protected`` are names of refs that never go, and why.
+    """
+    protected = protected or {}
+    reaching = _reaching(nodes, refs)
+    if strange := sorted(protected.keys() - {ref.name for ref in refs}):
+        raise BadRequest(f"there is no branch or tag {strange[0]!r} to protect; mend the name, or leave it out")
+    cut = f"before {check_date(before):%Y-%m-%d %H:%M:%S} UTC"
+    young = {name for name, node in nodes.items() if node.created_at >= before}
+    live = [ref for ref in refs if ref.target in young]
+    held = kept(nodes, [(str(ref), ref.target) for ref in live], keep) if keep else {}
+    stays = young | held.keys() | {name for name, node in nodes.items() if not node.parents}
+
+    skipped, deleted = dict[Ref, str](), dict[Ref, str]()
+    for ref in sorted(set(refs).difference(live)):
+        old = f"its tip {ref.target} is from {cut}"
+        if not (delete_expired_tags if ref.kind == "tag" else delete_expired_branches):
+            skipped[ref] = old
+        elif ref.name in protected:
+            skipped[ref] = f"{old}, but it is protected: {protected[ref.name]}"
+        elif ref.target in held:
+            skipped[ref] = f"{old}, but it is kept: {held[ref.target]}"
+        else:
+            deleted[ref] = old
+    if deleted and not live and not skipped:
+        raise BadRequest(f"the tips of all refs are from {cut}, so all would go; protect the default branch")
+
+    edits = _edits(nodes, live, stays, cut)
+    edited = {edit.id: edit.new_parents for edit in edits}
+    reached = set(_walk([ref.target for ref in (*live, *skipped)], lambda name: edited.get(name, nodes[name].parents)))
+    abandoned = {name: refs for name, refs in reaching.items() if refs and name not in reached}
+    if wrong := sorted(young & abandoned.keys()):
+        raise Unreadable(f"commit {wrong[0]} is not from {cut}, but one that descends from it is; see `desilt fsck`")
+    return Expiration(
+        edits,
+        abandoned,
+        {name: why for name, why in held.items() if name not in young},
+        _by_target(ref for ref in skipped if ref.target not in stays),
+        skipped,
+        deleted,
+    )
+
+
+def abandon(nodes: Mapping[str, Node], refs: Sequence[Ref], ref: Ref, first: str, last: str) -> Reparent:
+    """Take the commits from ``first``, the newest, down to ``last`` out of the history of ``ref``.
+
+    The commit above them is updated in place. It keeps all its other ancestors: what
+    was merged into the run is merged into it. Other ways to the run stay as they are.
+    """
+    _reaching(nodes, refs)
+    if ref not in refs:
+        raise NotFound(ref.kind, ref.name, f"or it is not at commit {ref.target} any more; look again")
+    line = list(_walk([ref.target], lambda name: nodes[name].parents[:1]))
+    for name in (first, last):
+        if name not in line:
+            raise BadRequest(f"commit {name} is not on the line of first parents of {ref}; choose from its log")
+    start, end = line.index(first), line.index(last) + 1
+    run = set(line[start:end])
+    if not run:
+        raise BadRequest(f"commit {first} is older than {last}; name the newest first")
+    if end == len(line):
+        raise BadRequest(f"commit {last} is the root of {ref}, which stays; end above it")
+    if start == 0:
+        raise BadRequest(f"commit {first} is the tip of {ref}, which stays; begin below it")
+    for name, naming in _by_target(refs).items():
+        if name in run:
+            raise BadRequest(f"commit {name} is what {naming[0]} points to; leave it out, or delete that ref first")
+    above = nodes[line[start - 1]]
+    parents = _Detour(nodes, nodes.keys() - run).parents(above)
+    return Reparent(above.id, above.parents, parents, f"{first} to {last} abandoned in {ref}")
+
+
+def after(nodes: Mapping[str, Node], change: Expiration | Reparent) -> dict[str, Node]:
+    """``nodes`` with the edits made; what was abandoned is still there, and nobody's."""
+    edits = (change,) if isinstance(change, Reparent) else change.edits
+    return {**nodes, **{edit.id: replace(nodes[edit.id], parents=edit.new_parents) for edit in edits}}
+
+
+def _edits(nodes: Mapping[str, Node], live: Iterable[Ref], stays: Set[str], cut: str) -> tuple[Reparent, ...]:
+    detour, edits = _Detour(nodes, stays), list[Reparent]()
+
+    def below(name: str) -> tuple[str, ...]:
+        node, parents = nodes[name], detour.parents(nodes[name])
+        if parents != node.parents:
+            gone = dict.fromkeys(parent for parent in node.parents if parent not in stays)
+            why = f"parent{'s' * (len(gone) > 1)} {', '.join(gone)} from {cut}"
+            edits.append(Reparent(name, node.parents, parents, why))
+        return parents
+
+    for _ in _walk((ref.target for ref in live), below):
+        pass
+    return tuple(sorted(edits, key=lambda edit: (nodes[edit.id].created_at, edit.id)))
+
+
+class _Detour:
+    """The parents of a commit when only some commits stay.
+
+    For a parent that does not: first the one that stays and is met first down its
+    first parents, so that a ref's line is the line it had, with gaps; then all else
+    that stays and is met through merges, unless another of these descends from it.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node], stays: Set[str]) -> None:
+        self.nodes, self.stays = nodes, stays
+        self.met: dict[str, tuple[str, ...]] = {}
+        self.trimmed: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def parents(self, node: Node) -> tuple[str, ...]:
+        if all(parent in self.stays for parent in node.parents):
+            return node.parents
+        return tuple(dict.fromkeys(near for parent in node.parents for near in self.trim(self.nearest(parent))))
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """What stays and is met first on every way down from ``name``, itself if it does."""
+        if name in self.stays:
+            return (name,)
+        waiting = [name]
+        while waiting:
+            here = waiting[-1]
+            parents = self.nodes[here].parents
+            unknown = [one for one in parents if one not in self.stays and one not in self.met]
+            if unknown and here not in self.met:
+                waiting += unknown
+                continue
+            waiting.pop()
+            lists = ((one,) if one in self.stays else self.met[one] for one in parents)
+            self.met[here] = tuple(dict.fromkeys(one for met in lists for one in met))
+        return self.met[name]
+
+    def trim(self, met: tuple[str, ...]) -> tuple[str, ...]:
+        if len(met) > 1 and met not in self.trimmed:
+            lower = set(_walk((below for one in met for below in self.below(one)), self.below))
+            self.trimmed[met] = (met[0], *(one for one in met[1:] if one not in lower))
+        return self.trimmed.get(met, met)
+
+    def below(self, name: str) -> Iterator[str]:
+        return (near for parent in self.nodes[name].parents for near in self.nearest(parent))
+
+
+def _reaching(nodes: Mapping[str, Node], refs: Iterable[Ref]) -> dict[str, tuple[Ref, ...]]:
+    """The refs that reach each commit; refuses a history with gaps, loops or two answers."""
+    named: dict[str, Ref] = {}
+    for ref in refs:
+        if ref.target not in nodes:
+            raise Unreadable(f"{ref} points to commit {ref.target}, which is not there; see `desilt fsck`")
+        if named.setdefault(f"{ref.kind} {ref.name}", ref) != ref:
+            raise Unreadable(f"{ref} points to two commits; see `desilt fsck`")
+    bits = reach({name: node.parents for name, node in nodes.items()}, {one: ref.target for one, ref in named.items()})
+    order = [named[one] for one in sorted(named)]
+    sets = {found: tuple(ref for i, ref in enumerate(order) if found >> i & 1) for found in set(bits.values())}
+    return {name: sets[found] for name, found in bits.items()}
+
+
+def _walk(tips: Iterable[str], below: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """``tips`` and all that is below them, each once."""
+    seen = dict.fromkeys(tips)
+    waiting = list(seen)
+    while waiting:
+        name = waiting.pop()
+        yield name
+        for one in below(name):
+            if one not in seen:
+                seen[one] = None
+                waiting.append(one)
+
+
+def _by_target(refs: Iterable[Ref]) -> dict[str, tuple[Ref, ...]]:
+    found: dict[str, tuple[Ref, ...]] = {}
+    for ref in sorted(set(refs)):
+        found[ref.target] = (*found.get(ref.target, ()), ref)
+    return found
