@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from words import contents
 
 from desilt.domain.policy import parse
 from desilt.errors import FirstRun
@@ -15,6 +14,7 @@ from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
 from desilt.sources.spread import in_process
 from desilt.sweep.guard import Limits
+from words import contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = parse({"branches": [{"match": "*", "idle_days": 14}]})

@@ -411,7 +411,7 @@ def aging(examples, steps):
 
 
 def test_a_chain_of_runs_removes_what_is_expired_and_nothing_else():
-    aging(examples=5, steps=40)
+    aging(examples=4, steps=40)
 
 
 @pytest.mark.slow

@@ -6,16 +6,19 @@ do: the root, if nothing in between stays. Only commits that stay are edited, an
 the way from a parent to what stays below it leads through others only: so no
 edit can change what another one finds, and refs may be taken in any order.
 
-An old commit that a ref names is *pointed*: it is never abandoned, and its
-history stays with it, but it takes no part in the histories of other refs.
+An old commit that a ref names is *pointed*: it is never abandoned, and what it
+descends from stays with it, down to the first commit that a rule keeps and that
+is edited for others. It takes no part in the histories of other refs.
+
+Times must not fall from parent to child. Where they do, no young commit is lost.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
-from desilt.domain.keeping import Keep, kept
+from desilt.domain.keeping import Detour, Keep, kept, walk_down
 from desilt.domain.potential import reach
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound, Unreadable
@@ -58,7 +61,7 @@ class Expiration:
     abandoned: Mapping[str, tuple[Ref, ...]]  # commits no ref reaches any more, and the refs that did
     kept: Mapping[str, str]  # old commits that a keep rule holds, and which one
     pointed: Mapping[str, tuple[Ref, ...]]  # old commits that stay only because refs name them
-    skipped: Mapping[Ref, str]  # refs that stay though their tips are old; their histories stay as they are
+    skipped: Mapping[Ref, str]  # refs with old tips that stay: nothing is done for them
     deleted_refs: Mapping[Ref, str]
 
 
@@ -81,7 +84,7 @@ def expire(
     reaching = _reaching(nodes, refs)
     if strange := sorted(protected.keys() - {ref.name for ref in refs}):
         raise BadRequest(f"there is no branch or tag {strange[0]!r} to protect; mend the name, or leave it out")
-    cut = f"before {check_date(before):%Y-%m-%d %H:%M:%S} UTC"
+    cut = f"before {check_date(before).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     young = {name for name, node in nodes.items() if node.created_at >= before}
     live = [ref for ref in refs if ref.target in young]
     held = kept(nodes, [(str(ref), ref.target) for ref in live], keep) if keep else {}
@@ -103,8 +106,9 @@ def expire(
 
     edits = _edits(nodes, live, stays, cut)
     edited = {edit.id: edit.new_parents for edit in edits}
-    reached = set(_walk([ref.target for ref in (*live, *skipped)], lambda name: edited.get(name, nodes[name].parents)))
-    abandoned = {name: refs for name, refs in reaching.items() if refs and name not in reached}
+    tips = [ref.target for ref in (*live, *skipped)]
+    reached = set(walk_down(tips, lambda name: edited.get(name, nodes[name].parents)))
+    abandoned = {name: by for name, by in reaching.items() if by and name not in reached}
     if wrong := sorted(young & abandoned.keys()):
         raise Unreadable(f"commit {wrong[0]} is not from {cut}, but one that descends from it is; see `desilt fsck`")
     return Expiration(
@@ -126,7 +130,7 @@ def abandon(nodes: Mapping[str, Node], refs: Sequence[Ref], ref: Ref, first: str
     _reaching(nodes, refs)
     if ref not in refs:
         raise NotFound(ref.kind, ref.name, f"or it is not at commit {ref.target} any more; look again")
-    line = list(_walk([ref.target], lambda name: nodes[name].parents[:1]))
+    line = list(walk_down([ref.target], lambda name: nodes[name].parents[:1]))
     for name in (first, last):
         if name not in line:
             raise BadRequest(f"commit {name} is not on the line of first parents of {ref}; choose from its log")
@@ -142,7 +146,7 @@ def abandon(nodes: Mapping[str, Node], refs: Sequence[Ref], ref: Ref, first: str
         if name in run:
             raise BadRequest(f"commit {name} is what {naming[0]} points to; leave it out, or delete that ref first")
     above = nodes[line[start - 1]]
-    parents = _Detour(nodes, nodes.keys() - run).parents(above)
+    parents = Detour(nodes, nodes.keys() - run).parents(above)
     return Reparent(above.id, above.parents, parents, f"{first} to {last} abandoned in {ref}")
 
 
@@ -153,64 +157,14 @@ def after(nodes: Mapping[str, Node], change: Expiration | Reparent) -> dict[str,
 
 
 def _edits(nodes: Mapping[str, Node], live: Iterable[Ref], stays: Set[str], cut: str) -> tuple[Reparent, ...]:
-    detour, edits = _Detour(nodes, stays), list[Reparent]()
-
-    def below(name: str) -> tuple[str, ...]:
+    detour, edits = Detour(nodes, stays), list[Reparent]()
+    for name in walk_down((ref.target for ref in live), lambda name: detour.parents(nodes[name])):
         node, parents = nodes[name], detour.parents(nodes[name])
         if parents != node.parents:
             gone = dict.fromkeys(parent for parent in node.parents if parent not in stays)
             why = f"parent{'s' * (len(gone) > 1)} {', '.join(gone)} from {cut}"
             edits.append(Reparent(name, node.parents, parents, why))
-        return parents
-
-    for _ in _walk((ref.target for ref in live), below):
-        pass
     return tuple(sorted(edits, key=lambda edit: (nodes[edit.id].created_at, edit.id)))
-
-
-class _Detour:
-    """The parents of a commit when only some commits stay.
-
-    For a parent that does not: first the one that stays and is met first down its
-    first parents, so that a ref's line is the line it had, with gaps; then all else
-    that stays and is met through merges, unless another of these descends from it.
-    """
-
-    def __init__(self, nodes: Mapping[str, Node], stays: Set[str]) -> None:
-        self.nodes, self.stays = nodes, stays
-        self.met: dict[str, tuple[str, ...]] = {}
-        self.trimmed: dict[tuple[str, ...], tuple[str, ...]] = {}
-
-    def parents(self, node: Node) -> tuple[str, ...]:
-        if all(parent in self.stays for parent in node.parents):
-            return node.parents
-        return tuple(dict.fromkeys(near for parent in node.parents for near in self.trim(self.nearest(parent))))
-
-    def nearest(self, name: str) -> tuple[str, ...]:
-        """What stays and is met first on every way down from ``name``, itself if it does."""
-        if name in self.stays:
-            return (name,)
-        waiting = [name]
-        while waiting:
-            here = waiting[-1]
-            parents = self.nodes[here].parents
-            unknown = [one for one in parents if one not in self.stays and one not in self.met]
-            if unknown and here not in self.met:
-                waiting += unknown
-                continue
-            waiting.pop()
-            lists = ((one,) if one in self.stays else self.met[one] for one in parents)
-            self.met[here] = tuple(dict.fromkeys(one for met in lists for one in met))
-        return self.met[name]
-
-    def trim(self, met: tuple[str, ...]) -> tuple[str, ...]:
-        if len(met) > 1 and met not in self.trimmed:
-            lower = set(_walk((below for one in met for below in self.below(one)), self.below))
-            self.trimmed[met] = (met[0], *(one for one in met[1:] if one not in lower))
-        return self.trimmed.get(met, met)
-
-    def below(self, name: str) -> Iterator[str]:
-        return (near for parent in self.nodes[name].parents for near in self.nearest(parent))
 
 
 def _reaching(nodes: Mapping[str, Node], refs: Iterable[Ref]) -> dict[str, tuple[Ref, ...]]:
@@ -225,19 +179,6 @@ def _reaching(nodes: Mapping[str, Node], refs: Iterable[Ref]) -> dict[str, tuple
     order = [named[one] for one in sorted(named)]
     sets = {found: tuple(ref for i, ref in enumerate(order) if found >> i & 1) for found in set(bits.values())}
     return {name: sets[found] for name, found in bits.items()}
-
-
-def _walk(tips: Iterable[str], below: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """``tips`` and all that is below them, each once."""
-    seen = dict.fromkeys(tips)
-    waiting = list(seen)
-    while waiting:
-        name = waiting.pop()
-        yield name
-        for one in below(name):
-            if one not in seen:
-                seen[one] = None
-                waiting.append(one)
 
 
 def _by_target(refs: Iterable[Ref]) -> dict[str, tuple[Ref, ...]]:

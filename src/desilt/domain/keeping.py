@@ -1,11 +1,12 @@
-"""Which old commits a person still wants to see: the last few of each ref, one a day, a week, a month, a year.
+"""Which old commits a person still wants to see, and where a parent is looked for when it is not among them.
 
-A rule looks at a ref's own line, the first parents from its tip down: the states
-the ref has had. A commit that came in through a merge was never the state of
-the ref, however new it is. Days are UTC's, weeks begin on Monday (ISO 8601).
+:class:`Keep` asks for the last few of each ref, one a day, a week, a month, a year.
+It looks at a ref's own line, the first parents from its tip down: the states that
+the ref has had. A commit that came in through a merge was never the state of the
+ref, however new it is. Days are UTC's, weeks begin on Monday (ISO 8601).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Protocol
@@ -14,7 +15,7 @@ from desilt.errors import BadRequest
 
 
 class Dated(Protocol):
-    """What a rule asks of a commit."""
+    """What is asked of a commit here."""
 
     @property
     def parents(self) -> tuple[str, ...]: ...
@@ -66,6 +67,66 @@ def kept(nodes: Mapping[str, Dated], tips: Iterable[tuple[str, str]], keep: Keep
                 for number, name in zip(range(1, count + 1), line.newest(tip), strict=False):
                     found.setdefault(name, f"{rule} {number} of {count} on {ref}")
     return found
+
+
+class Detour:
+    """The parents of a commit when only some commits stay.
+
+    For a parent that does not: first the one that stays and is met first down its
+    first parents, so that a ref's line is the line it had, with gaps; then all else
+    that stays and is met through merges, unless another of these descends from it.
+    """
+
+    def __init__(self, nodes: Mapping[str, Dated], stays: Set[str]) -> None:
+        self.nodes, self.stays = nodes, stays
+        self.met: dict[str, tuple[str, ...]] = {}
+        self.trimmed: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def parents(self, node: Dated) -> tuple[str, ...]:
+        if all(parent in self.stays for parent in node.parents):
+            return node.parents
+        return tuple(dict.fromkeys(near for parent in node.parents for near in self.trim(self.nearest(parent))))
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """What stays and is met first on every way down from ``name``, itself if it does."""
+        if name in self.stays:
+            return (name,)
+        waiting = [name]
+        while waiting:
+            here = waiting[-1]
+            parents = self.nodes[here].parents
+            unknown = [one for one in parents if one not in self.stays and one not in self.met]
+            if unknown:
+                waiting += unknown
+                continue
+            waiting.pop()
+            lists = ((one,) if one in self.stays else self.met[one] for one in parents)
+            self.met[here] = tuple(dict.fromkeys(one for met in lists for one in met))
+        return self.met[name]
+
+    def trim(self, met: tuple[str, ...]) -> tuple[str, ...]:
+        """``met`` without those that another one descends from; the first stays whatever descends from it."""
+        if len(met) > 1 and met not in self.trimmed:
+            lower = set(walk_down((below for one in met for below in self.below(one)), self.below))
+            self.trimmed[met] = (met[0], *(one for one in met[1:] if one not in lower))
+        return self.trimmed.get(met, met)
+
+    def below(self, name: str) -> Iterator[str]:
+        """The history of what stays, one step down from ``name``."""
+        return (near for parent in self.nodes[name].parents for near in self.nearest(parent))
+
+
+def walk_down(tips: Iterable[str], below: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """``tips`` and all that is below them, each once."""
+    seen = dict.fromkeys(tips)
+    waiting = list(seen)
+    while waiting:
+        name = waiting.pop()
+        yield name
+        for one in below(name):
+            if one not in seen:
+                seen[one] = None
+                waiting.append(one)
 
 
 class _Line:

@@ -106,11 +106,7 @@ ORDER = [Reason.EXPIRED, Reason.HOLDER, Reason.CURRENT, Reason.DETACHED, Reason.
 def judged(paths: pa.Array, hashes: Hashes, created: Numbers, groups: Numbers, terms: Terms) -> Verdicts:
     """What the rules say of each entry."""
     masks, mask_of = matched(paths, terms.prefixes)
-    pairs, place = np.unique(groups * len(masks) + mask_of, return_inverse=True)
-    found = np.array(
-        [terms.decided(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
-    ).reshape(-1, 3)
-    every, by_date, some = (found[:, column][place] for column in range(3))
+    every, by_date, some = _decided(masks, mask_of, groups, terms)
     reasons = np.full(len(created), ORDER.index(Reason.HOLDER), np.int8)
     reasons[created < by_date] = ORDER.index(Reason.CURRENT)
     reasons[created < every] = ORDER.index(Reason.EXPIRED)
@@ -123,6 +119,21 @@ def judged(paths: pa.Array, hashes: Hashes, created: Numbers, groups: Numbers, t
     holds, hold_of = ordered(paths, hashes, groups, terms)
     reasons[hold_of > 0] = ORDER.index(Reason.HELD)
     return Verdicts(reasons, created < some, masks, mask_of, holds, hold_of)
+
+
+def past(paths: pa.Array, created: Numbers, groups: Numbers, terms: Terms) -> Flags:
+    """Which entries some branch would let go, by date alone: so much of :func:`judged` as it takes to find them."""
+    flags: Flags = created < _decided(*matched(paths, terms.prefixes), groups, terms)[2]
+    return flags
+
+
+def _decided(masks: list[bytes], mask_of: Numbers, groups: Numbers, terms: Terms) -> tuple[Numbers, Numbers, Numbers]:
+    """What :meth:`Terms.decided` says of each entry."""
+    pairs, place = _numbered(groups * len(masks) + mask_of)
+    found = np.array(
+        [terms.decided(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
+    ).reshape(-1, 3)
+    return found[:, 0][place], found[:, 1][place], found[:, 2][place]
 
 
 def ordered(paths: pa.Array, hashes: Hashes, groups: Numbers, terms: Terms) -> tuple[list[str], npt.NDArray[np.int32]]:
@@ -141,7 +152,7 @@ def ordered(paths: pa.Array, hashes: Hashes, groups: Numbers, terms: Terms) -> t
 def letting_go(verdicts: Verdicts, created: Numbers, groups: Numbers, terms: Terms) -> tuple[list[bytes], Numbers]:
     """Of the rules that match each entry, those whose cutoff on some branch it is past; as masks, like ``matched``."""
     masks, mask_of = verdicts.masks, verdicts.mask_of
-    pairs, place = np.unique(groups * len(masks) + mask_of, return_inverse=True)
+    pairs, place = _numbered(groups * len(masks) + mask_of)
     cutoffs = np.array(
         [terms.by_rule(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
     ).reshape(len(pairs), len(terms.prefixes))
@@ -160,9 +171,19 @@ def _distinct(flags: Flags) -> tuple[list[bytes], Numbers]:
     table = flags.astype(np.uint8)
     if not table.size:
         return [bytes(table.shape[1])], np.zeros(len(table), np.int64)
-    packed = np.ascontiguousarray(np.packbits(table, axis=1))
-    _, first, place = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_index=True, return_inverse=True)
-    return [table[row].tobytes() for row in first], place.astype(np.int64)
+    place = np.zeros(len(table), np.int64)
+    for column in np.packbits(table, axis=1).T:
+        _, place = _numbered(place * 256 + column)
+    one = np.zeros(place.max() + 1, np.int64)
+    one[place] = np.arange(len(table))
+    return [table[row].tobytes() for row in one], place
+
+
+def _numbered(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """The distinct ``numbers``, none big or negative, and which of them each is: looked up, where others would sort."""
+    there = np.zeros(numbers.max(initial=-1) + 1, np.bool_)
+    there[numbers] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 def starts(paths: pa.Array, prefixes: Sequence[str]) -> Flags:

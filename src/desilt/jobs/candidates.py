@@ -13,11 +13,11 @@ from desilt.domain.reason import Reason
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, address_hash
-from desilt.frames.rules import ORDER, Terms, Verdicts, judged, letting_go
+from desilt.frames.rules import ORDER, Numbers, Terms, Verdicts, judged, letting_go, past
 from desilt.sources.held import HeldFile, rows_of
 
 NUMBERS = [HASH, "owner", "size_bytes"]
-TEXTS = ["address", "path", "created_at"]
+DATED = ["path", "created_at"]
 NO_TIME = np.iinfo(np.int64).max  # an entry without a time is young
 EXPIRED = ORDER.index(Reason.EXPIRED)
 Flags = npt.NDArray[np.bool_]
@@ -78,8 +78,7 @@ class Bucket:
         for rows, (one, file) in zip(self._rows, self._files, strict=True):
             if any(one.potential):
                 mine = np.array(one.potential, np.bool_)[rows["owner"].to_numpy()]
-                entries = self._entries(rows.filter(pa.array(mine)), one, file)
-                found.append(entries[HASH].to_numpy()[self._judged(entries).past])
+                found.append(self._past(rows.filter(pa.array(mine)), one, file))
         return np.unique(np.concatenate(found))
 
     def objects(self, wanted: Hashes) -> "Objects":
@@ -94,20 +93,38 @@ class Bucket:
 
     def _counting(self, one: Entries, file: pq.ParquetFile) -> pa.Table:
         rows = rows_of(one.file, file, self._number, NUMBERS)
-        counts = np.array(one.groups, np.int64)[rows["owner"].to_numpy()] >= 0
-        return rows.append_column("row", pa.array(np.arange(rows.num_rows))).filter(pa.array(counts))
+        rows = rows.append_column("row", pa.array(np.arange(rows.num_rows)))
+        counts = np.array(one.groups, np.int64) >= 0
+        return rows if counts.all() else rows.filter(pa.array(counts[rows["owner"].to_numpy()]))
+
+    def _past(self, rows: pa.Table, one: Entries, file: pq.ParquetFile) -> Hashes:
+        """The objects of ``rows`` that some branch would let go by date; their addresses are not read."""
+        if not rows.num_rows:
+            return np.zeros(0, np.uint64)
+        dated = rows_of(one.file, file, self._number, DATED).take(rows["row"])
+        flags = past(dated["path"].combine_chunks(), _created(dated), _groups(rows, one), self._terms)
+        found: Hashes = rows[HASH].to_numpy()[flags]
+        return found
 
     def _entries(self, rows: pa.Table, one: Entries, file: pq.ParquetFile) -> pa.Table:
-        texts = rows_of(one.file, file, self._number, TEXTS).take(rows["row"])
-        groups = np.array(one.groups, np.int64)[rows["owner"].to_numpy()]
-        created = pc.fill_null(texts["created_at"].cast(pa.int64()), NO_TIME)
-        columns = [rows[HASH], rows["size_bytes"], pa.array(groups), texts["address"], texts["path"], created]
-        return pa.table(columns, schema=ENTRIES)
+        texts = rows_of(one.file, file, self._number, ["address", *DATED]).take(rows["row"])
+        numbers = [rows[HASH], rows["size_bytes"], pa.array(_groups(rows, one))]
+        return pa.table([*numbers, texts["address"], texts["path"], pa.array(_created(texts))], schema=ENTRIES)
 
     def _judged(self, entries: pa.Table) -> Verdicts:
         paths = entries["path"].combine_chunks()
         hashes, created, groups = (entries[name].to_numpy() for name in (HASH, "created_at", "group"))
         return judged(paths, hashes, created, groups, self._terms)
+
+
+def _groups(rows: pa.Table, one: Entries) -> Numbers:
+    found: Numbers = np.array(one.groups, np.int64)[rows["owner"].to_numpy()]
+    return found
+
+
+def _created(rows: pa.Table) -> Numbers:
+    found: Numbers = pc.fill_null(rows["created_at"].cast(pa.int64()), NO_TIME).to_numpy()
+    return found
 
 
 class Objects:

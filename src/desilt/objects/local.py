@@ -22,8 +22,8 @@ from desilt.clock import Clock
 from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
-from desilt.objects.local_folders import TRIES, existing, make_folder, rename, sync_folder, sync_names, tidy
-from desilt.objects.removing import attempt, check_pairs, failed
+from desilt.objects.local_folders import TRIES, existing, is_utf8, make_folder, rename, sync_folder, sync_names, tidy
+from desilt.objects.removing import attempt, by_folder, check_pairs, failed
 from desilt.objects.store import (
     CHUNK_BYTES,
     ObjectInfo,
@@ -289,23 +289,7 @@ class LocalStore:
             raise failure(self.uri, doing, key, error) from error
 
 
-def by_folder(keys: Sequence[str]) -> dict[str, list[int]]:
-    """Which of ``keys``, by their places, lie in each folder."""
-    found: dict[str, list[int]] = {}
-    for place, key in enumerate(keys):
-        found.setdefault(key.rpartition("/")[0], []).append(place)
-    return found
-
-
 def write_all(descriptor: int, chunk: bytes) -> None:
     rest = memoryview(chunk)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -76,3 +76,11 @@ def tidy(folder: str, *, root: str, durable: set[str]) -> None:
         except OSError:
             return  # not empty, or not ours to remove
         folder = folder.rpartition("/")[0]
+
+
+def is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -26,3 +26,11 @@ def failed(key: str, error: DesiltError) -> Outcome:
     if isinstance(error, NotFound):
         return Outcome(key, Result.GONE)
     return Outcome(key, Result.FAILED, str(error))
+
+
+def by_folder(keys: Sequence[str]) -> dict[str, list[int]]:
+    """Which of ``keys``, by their places, lie in each folder."""
+    found: dict[str, list[int]] = {}
+    for place, key in enumerate(keys):
+        found.setdefault(key.rpartition("/")[0], []).append(place)
+    return found

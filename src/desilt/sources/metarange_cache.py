@@ -29,12 +29,19 @@ class Lists:
         self.of[metarange] = [one.id for one in listed]
         self.ranges |= {one.id: one for one in listed}
 
+    def join(self, other: "Lists") -> None:
+        self.of |= other.of
+        self.ranges |= other.ranges
+
 
 def lists(store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> Lists:
     """What ``metaranges`` list; those that lie together there (in time, say) are kept together."""
     wanted = dict.fromkeys(one for one in metaranges if one != EMPTY)
     found = Lists()
     for kept in _kept(store, ranges.prefix + FOLDER):
+        if kept.of.keys() <= wanted.keys():  # unless commits have gone
+            found.join(kept)
+            continue
         for metarange in kept.of.keys() & wanted.keys():
             found.add(metarange, [kept.ranges[name] for name in kept.of[metarange]])
     new = [name for name in wanted if name not in found.of]
@@ -44,8 +51,7 @@ def lists(store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> List
             group.add(metarange, list(ranges.metarange(metarange)))
         if len(group.of) == TO_A_FILE:
             _keep(store, ranges.prefix + FOLDER, group)
-        found.of |= group.of
-        found.ranges |= group.ranges
+        found.join(group)
     return found
 
 
