@@ -4,7 +4,7 @@
 
 (1) A lake with a long past (:mod:`long_lake`) is run once, one more day is
 committed, and that day is planned: from where the last run ended, and in full.
-(2) Before that, a full plan against DuckDB, which computes the same answer from the
+(2) Before that, a full mark against DuckDB, which computes the same answer from the
 same cache files and writes the same rows. (3) A thousand branches that reach a
 million entries. (4) How many commits two suggestions would save (:mod:`graphs`).
 
@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +38,7 @@ from desilt.domain.run import Run
 from desilt.frames.rules import NEVER, Terms
 from desilt.frames.schemas import MOMENT
 from desilt.jobs import lifecycle
-from desilt.jobs.job import Ask
+from desilt.jobs.job import Ask, Marked
 from desilt.jobs.running import plan, run
 from desilt.lake import Lake, Repository, commits
 from desilt.lake.apply import apply
@@ -75,7 +76,12 @@ def main() -> None:
 
 
 def compare(histories: list[int], rounds: int) -> None:
-    columns = ("incremental", "full", "DuckDB", "full before", "times DuckDB", "looked into")
+    wide = measure_wide()
+    print(
+        f"{WIDE_BRANCHES:,} branches over {WIDE_ENTRIES:,} entries: {wide['cpu']:.2f} s of CPU ({wide['wall']:.2f} s),"
+        f" {wide['grew_mb']:,} MB more at the peak, {wide['groups']} groups, {wide['removed']:,} go"
+    )
+    columns = ("incremental", "full", "DuckDB", "mark before", "times DuckDB", "looked into")
     print(f"{'days':>6} {'entries':>10}" + "".join(f"{column:>14}" for column in columns))
     rows = []
     for days in histories:
@@ -83,17 +89,12 @@ def compare(histories: list[int], rounds: int) -> None:
         rows.append(row)
         print(
             f"{days:>6} {row['entries']:>10,}{row['incremental']['cpu']:>12.2f} s{row['full']['cpu']:>12.2f} s"
-            f"{row['duckdb']['cpu']:>12.2f} s{row['full_before']['cpu']:>12.2f} s{row['times_duckdb']:>13.2f}×"
+            f"{row['duckdb']['cpu']:>12.2f} s{row['mark']['cpu']:>12.2f} s{row['times_duckdb']:>13.2f}×"
             f"{row['incremental']['looked_into']:>7,} of {row['commits']:,}"
         )
     growth = {side: round(rows[-1][side]["cpu"] / rows[0][side]["cpu"], 1) for side in ("incremental", "full")}
     times = histories[-1] // histories[0]
     print(f"{times} × the history: incremental × {growth['incremental']}, full × {growth['full']} (CPU)")
-    wide = measure_wide()
-    print(
-        f"{WIDE_BRANCHES:,} branches over {WIDE_ENTRIES:,} entries: {wide['cpu']:.2f} s of CPU ({wide['wall']:.2f} s),"
-        f" {wide['grew_mb']:,} MB more at the peak, {wide['groups']} groups, {wide['removed']:,} go"
-    )
     there, suggested = graphs.compare(histories[-1])
     print(f"a history of {there['commits']:,} commits, {there['unreachable_share']:.0%} of which no branch reaches")
     for one in suggested:
@@ -110,12 +111,11 @@ def measure(days: int, rounds: int) -> dict[str, Any]:
         ask = alternative(repo, Path(directory))
         before, theirs = [], []
         for _ in range(rounds):
-            took, report = timed(lambda: planned(repo, full=True))
+            took, answer = timed(lambda: marked(repo))
             before.append(took)
-            took, addresses = timed(ask)
-            theirs.append(took)
-            assert addresses == going(repo, report)
-        assert report.removed.objects == len(addresses) > 0
+            theirs.append(timed(ask)[0])
+            removed = addresses(*(f"{repo.store.root}/{file.key}" for file in answer.answer.files))  # type: ignore[attr-defined]
+            assert removed == addresses(f"{directory}/plan.parquet") != set()
         run(lifecycle.job, repo, in_process, Ask(policy=POLICY), SURE)
         long_lake.add(repo, range(days, days + 1))
         repo.set_clock(repo.clock() + DAY)
@@ -126,11 +126,11 @@ def measure(days: int, rounds: int) -> dict[str, Any]:
                 assert results[-1][1].removed.objects == long_lake.CHANGED
         row: dict[str, Any] = {
             "days": days,
-            "commits": report.inputs["commits"] + 1,
-            "entries": report.inputs["entries"],
-            "removed_before": report.removed.objects,
+            "commits": answer.inputs["commits"] + 1,
+            "entries": answer.inputs["entries"],
+            "removed_before": len(removed),
             "decode_once": cold,
-            "full_before": best(before),
+            "mark": best(before),
             "duckdb": best(theirs),
             "times_duckdb": round(best(before)["cpu"] / best(theirs)["cpu"], 2),
         }
@@ -142,28 +142,42 @@ def measure(days: int, rounds: int) -> dict[str, Any]:
 
 
 def planned(repo: Repository, *, full: bool) -> Report:
-    """As a process of its own would plan: nothing is remembered from before."""
-    lake = Lake.open(locate(str(Path(repo.store.uri.removeprefix("file://")))))
+    with reopened(repo) as again:
+        return plan(lifecycle.job, again, in_process, Ask(policy=POLICY, full=full))
+
+
+@contextmanager
+def reopened(repo: Repository) -> Iterator[Repository]:
+    """As a process of its own would open it: nothing is remembered from before."""
+    lake = Lake.open(locate(str(repo.store.root)))  # type: ignore[attr-defined]
     try:
-        return plan(lifecycle.job, lake.repository("bench"), in_process, Ask(policy=POLICY, full=full))
+        yield lake.repository("bench")
     finally:
         lake.close()
 
 
-def going(repo: Repository, report: Report) -> set[str]:
-    """The addresses that a plan says go."""
-    folder = next(Path(repo.store.uri.removeprefix("file://")).rglob(f"*{report.run}/plan"))
-    return set(pq.read_table(folder, columns=["address"])["address"].to_pylist())
+def marked(repo: Repository) -> Marked:
+    """The part of a full plan that decides, and writes down what goes; no page is made of it."""
+    with reopened(repo) as again:
+        source = LakeSource(again, in_process)
+        return lifecycle.mark(a_run(again), source, in_process, Ask(policy=POLICY, full=True))
 
 
-def alternative(repo: Repository, directory: Path) -> Callable[[], set[str]]:
+def a_run(repo: Repository) -> Run:
+    return Run("00000000000000-00000000", "lifecycle", repo.clock())
+
+
+def addresses(*files: str) -> set[str]:
+    return {address for file in files for address in pq.read_table(file, columns=["address"])["address"].to_pylist()}
+
+
+def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
     """The same answer by DuckDB, on one core: from the same cache files, and who reaches which of their owners."""
     source, at = LakeSource(repo, in_process), repo.clock()
     history = read_history(repo.core, at)
     now = cut.resolve(POLICY, history.names, at)
-    asked = Run("00000000000000-00000000", "lifecycle", at)
-    terms, files, _ = lifecycle.reached(asked, source, in_process, POLICY, now, history, set(history.commits))
-    root = repo.store.uri.removeprefix("file://")
+    terms, files, _ = lifecycle.reached(a_run(repo), source, in_process, POLICY, now, history, set(history.commits))
+    root = repo.store.root  # type: ignore[attr-defined]
     owners = [
         (f"{root}/{one.file.key}", owner, threshold(terms, group))
         for one in files
@@ -180,11 +194,10 @@ def alternative(repo: Repository, directory: Path) -> Callable[[], set[str]]:
         GROUP BY address HAVING bool_and(starts_with(path, 'logs/') AND created_at < before))
         TO '{directory}/plan.parquet' (FORMAT parquet)"""
 
-    def ask() -> set[str]:
+    def ask() -> None:
         with duckdb.connect() as connection:
             connection.execute("SET threads = 1")
             connection.execute(question)
-        return set(pq.read_table(directory / "plan.parquet", columns=["address"])["address"].to_pylist())
 
     return ask
 
@@ -233,10 +246,9 @@ def wide_measured(directory: Path) -> dict[str, Any]:
     took, report = timed(lambda: plan(lifecycle.job, repo, in_process, Ask(policy=WIDE_POLICY, full=True)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     history, now = read_history(repo.core, repo.clock()), repo.clock()
-    asked = Run("00000000000000-00000000", "lifecycle", now)
     cutoffs = cut.resolve(WIDE_POLICY, history.names, now)
     terms, _, ranges = lifecycle.reached(
-        asked, LakeSource(repo, in_process), in_process, WIDE_POLICY, cutoffs, history, set(history.commits)
+        a_run(repo), LakeSource(repo, in_process), in_process, WIDE_POLICY, cutoffs, history, set(history.commits)
     )
     return {
         **took,

@@ -19,8 +19,9 @@ from desilt.jobs import uncommitted
 from desilt.jobs.explaining import explain
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run
-from desilt.lake import Lake, commits, refs, schema, staging, tombstones
+from desilt.lake import Lake, commits, holds, refs, schema, staging, tombstones
 from desilt.lake.database import open_database
+from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
 from desilt.lake.tombstones import State, Tombstone
 from desilt.objects import open_store
@@ -765,3 +766,12 @@ def test_every_object_gets_the_verdict_of_a_plan_and_the_holders_it_has(tmp_path
         }
         assert bool(one.staged) == (address in staged)
     database.close()
+
+
+def test_an_order_to_keep_is_told(repo):
+    address = lost(repo)
+    with repo.database.write() as tx:
+        holds.add(tx, repo.uid, Hold("h1", Kind.ADDRESS, address, "audit", repo.clock(), None))
+    days(repo, 5)
+    one = only(repo, address)
+    assert (one.verdict, [hold.id for hold in one.orders]) == ("held", ["h1"])

@@ -476,6 +476,8 @@ class TestRefused:
             pq.write_table(forged, sink)
             repo.store.put(file["key"], [sink.getvalue()])
             file["sha256"] = hashlib.sha256(sink.getvalue()).hexdigest()
+            del facts["sha256"]
+            facts["sha256"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
             repo.store.put(root + "plan.json", [json.dumps(facts).encode()])
             refused(cli("sweep", uri, run_id, *SURE), "not an object of this repository")
 
@@ -557,6 +559,7 @@ def test_what_went_within_a_day_counts_along(cli, repo, uri):
     repo.reset("main", path="more")
     sql(repo, "UPDATE repositories SET manual_now = manual_now + 88200000000")  # 24.5 hours: what is new is old enough
     sql(repo, "UPDATE runs SET started_at = started_at + 3600000000, ended_at = ended_at + 3600000000")
+    sql(repo, "UPDATE batches SET recorded_at = recorded_at + 3600000000")
     refused(cli("gc", "run", uri), "3 went in the last day")
     assert cli("gc", "run", uri, "--max-share", "40%")[0] == 0
 

@@ -279,3 +279,22 @@ def test_what_is_not_there_or_gone_cannot_be_held(cli, repo, uri, old):
     old()
     refused(cli("hold", "add", uri, "--address", known["tmp/a"], *WHY), "is gone: run", code=1)
     assert cli("hold", "ls", uri) == (0, "", "")
+
+
+def test_holds_and_policies_are_kept_in_postgresql_alike(cli, tmp_path, fresh_postgres_url):
+    place, db = f"{tmp_path}/objects#demo", ("--db", fresh_postgres_url())
+    lake = Lake.create(locate(place, db=db[1]))
+    made = lake.create_repository("demo", clock_at=START)
+    address = made.put("main", "tmp/a", b"a").address
+    made.commit("main", "first")
+    lake.close()
+    (tmp_path / "policy.json").write_text('{"tmp": {"prefix": "tmp/", "days": 10}}')
+    assert told(cli("lifecycle", "set", place, tmp_path / "policy.json", *db, "--json"))["findings"] == []
+    assert told(cli("lifecycle", "get", place, *db, "--json"))["policy"]["rules"]["tmp"]["days"] == 10
+    for named in (["--prefix", "tmp/"], ["--ref", "main"], ["--address", address]):
+        told(cli("hold", "add", place, *named, *WHY, *db, "--until", "30d", "--json"))
+    rows = [json.loads(line) for line in cli("hold", "ls", place, *db, "--json")[1].splitlines()]
+    assert {row["kind"] for row in rows} == {"prefix", "ref", "address"}
+    report = told(cli("lifecycle", "plan", place, *db, "--now", "2026-01-21T00:00:00Z", "--json"))
+    assert (report["removed"]["objects"], report["keep"]["held"]["objects"]) == (0, 1)
+    assert cli("hold", "rm", place, rows[0]["id"], *db)[0] == 0

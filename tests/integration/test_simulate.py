@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.cli import simulate as command
+from desilt.domain.history import Commit
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, NothingToCommit
 from desilt.jobs import lifecycle, simulating, trash
 from desilt.jobs.job import Ask as PlanAsk
+from desilt.jobs.replayed import Ground, reaching
 from desilt.jobs.running import plan, run
 from desilt.jobs.simulating import Ask, simulate
 from desilt.lake import Lake, holds, locks, watermarks
@@ -23,6 +25,10 @@ from desilt.runs.plan import Action
 from desilt.runs.report import Amount
 from desilt.runs.simulation import Side, Simulation, Step
 from desilt.runs.simulation_html import render, ticks
+from desilt.sources.held import HeldFile
+from desilt.sources.metarange_cache import Lists
+from desilt.sources.range_cache import Placed
+from desilt.sources.reached import History
 from desilt.sources.spread import InProcess, OnSpark, in_process
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
@@ -188,6 +194,25 @@ def test_what_is_staged_counts_on_the_last_day_only(repo):
     repo.copy("main", "tmp/a", "main", "data/a")
     assert simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].removed.objects == 0
     assert simulate(repo, in_process, ask(TWO_DAYS, first=at(4))).sides[0].removed.objects == 1
+
+
+def test_commits_of_one_moment_are_dated_a_little_ahead_and_are_there_all_the_same(repo):
+    commit(repo, "main", "tmp/a")
+    days(repo, 4)
+    commit(repo, "main", "data/b")
+    repo.copy("main", "tmp/a", "main", "data/a")
+    assert repo.commit("main", "copied").created_at > repo.clock()
+    report = plan(lifecycle.job, repo, in_process, PlanAsk(policy=parse(TWO_DAYS), full=True))
+    assert simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].removed == report.removed == Amount()
+
+
+def test_a_range_is_reached_by_whoever_reaches_any_commit_that_lists_it():
+    file = HeldFile("file", 3, "", {})
+    base = Ground(Lists({}, {"m1": ["r1", "r2"], "m2": ["r1"]}), [Placed(file, {0: "r1", 1: "r2", 2: "later"})])
+    made = {name: Commit(name, (), of, START, "", "") for name, of in (("c1", "m1"), ("c2", "m2"), ("c3", "m2"))}
+    found = reaching(base, History(made, (), (), (), 0, "", {"c1": 1, "c2": 2, "c3": 4}))
+    ((_, places),) = found.files
+    assert [found.sets[place] if place >= 0 else None for place in places] == [7, 1, None]
 
 
 @pytest.mark.parametrize("seed", range(6))

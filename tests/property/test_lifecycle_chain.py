@@ -462,6 +462,16 @@ def test_what_is_just_as_old_as_its_rule_says_stays_one_moment_more(repo):
     assert removed_by(repo) == {old}
 
 
+def test_on_each_branch_what_is_just_as_old_as_its_rule_says_stays_one_moment_more(repo):
+    policy = parse({"r": {"prefix": "tmp/", "days": 10, "branch_days": {"dev": 5}}})
+    (old,) = written(repo, "main", "tmp/a")
+    repo.create_branch("dev", "main")
+    days(repo, 10)
+    assert removed_by(repo, policy) == set()
+    repo.set_clock(repo.clock() + timedelta(microseconds=1))
+    assert removed_by(repo, policy) == {old}
+
+
 def test_what_comes_of_age_in_a_commit_that_was_seen_goes(repo):
     (first,) = written(repo, "main", "tmp/a")
     days(repo, 5)
@@ -517,9 +527,10 @@ def test_a_commit_that_no_branch_reaches_holds_though_another_one_has_the_same(r
 
 
 def test_every_path_of_an_object_has_a_say(repo):
-    kept, gone = written(repo, "main", "tmp/a", "tmp/b")
+    kept, gone, first = written(repo, "main", "tmp/a", "tmp/b", "kept/c")
     repo.copy("main", "tmp/a", "main", "kept/a")
-    repo.commit("main", "a second path")
+    repo.copy("main", "kept/c", "main", "tmp/c")
+    repo.commit("main", "second paths")
     days(repo, 5)
     repo.copy("main", "tmp/b", "main", "tmp/b2")
     repo.commit("main", "a younger one")
@@ -527,7 +538,7 @@ def test_every_path_of_an_object_has_a_say(repo):
     assert removed_by(repo) == set()
     days(repo, 5)
     assert removed_by(repo) == {gone}
-    assert removed_by(repo, parse({"r": {"prefix": "", "days": 10}})) == {kept}
+    assert removed_by(repo, parse({"r": {"prefix": "", "days": 10}})) == {kept, first}
 
 
 def test_every_branch_has_a_say_and_a_rule_may_come_to_one_after_the_other(repo):

@@ -72,6 +72,7 @@ def answer(one: Explanation) -> str:
         Reason.COMMITTED: f"is kept: {commits(one)}",
         Reason.STAGED: f"is kept: {staged(one)}",
         Reason.TICKET: f"is kept: an upload under way may still ask for it{ticket}, until {until}",
+        Reason.HELD: f"is kept: hold {one.orders[0].id if one.orders else ''} orders it",
         Reason.RESTORED: f"is kept: nothing holds it, but it was {told}, and is left alone until {until}",
         Reason.FOREIGN: "is kept: nothing holds it, but it is not named as desilt names objects, so not ours to remove",
         Reason.YOUNG: f"is kept for now: nothing holds it, but it is too young to be removed, until {until}",
@@ -138,6 +139,13 @@ def evidence(one: Explanation) -> Iterator[tuple[str, Sequence[str]]]:
     if ticket := one.ticket:
         state = "until" if ticket.open else "expired"
         yield "ticket", [f"{ticket.branch}: {shown(ticket.path)}, {state} {when(ticket.until)}"]
+    yield (
+        "hold",
+        [
+            f"{hold.id}: {hold.kind} {shown(hold.value)}, {shown(hold.reason)}{f', until {when(hold.until)}' if hold.until else ''}"
+            for hold in one.orders
+        ],
+    )
     if one.removal:
         yield "ledger", ledger_lines(one.removal)
 

@@ -10,13 +10,14 @@ from desilt.runs.plan import Action
 from desilt.runs.report import Amount, Report, Swept
 
 SWEPT_IN_PART = 3  # the exit code
+UNSEEN = {False: "known from the last run", True: "not of age, or were looked at by an earlier run"}
 
 
 def show(repository: Repository, report: Report) -> None:
     """A report: what would go or went, what stays, and how to go on."""
     looked_at = report.removed + report.kept
     rest = report.stored.objects - looked_at.objects
-    known = f"; {rest:,} more are known from the last run" if rest else ""
+    known = f"; {rest:,} more are {UNSEEN[report.by == 'rule']}" if rest else ""
     click.echo(f"Run {report.run} looked at {told(looked_at)} in {sum(report.seconds.values()):.1f} s{known}.")
     if report.removed.objects:
         _show_going(report)
@@ -48,7 +49,8 @@ def show(repository: Repository, report: Report) -> None:
 def _show_going(report: Report) -> None:
     share = report.removed.bytes / report.stored.bytes if report.stored.bytes else 0
     verb = "Planned to go" if report.swept else "Would go"
-    click.echo(f"\n{bold(verb)}: {told(report.removed)}, {share:.0%} of all bytes, all from before {report.cutoff}")
+    since = "" if report.by == "rule" else f", all from before {report.cutoff}"  # rules have a cutoff each
+    click.echo(f"\n{bold(verb)}: {told(report.removed)}, {share:.0%} of all bytes{since}")
     show_table(
         [
             {report.by: name, "reason": reason, "objects": amount.objects, "size": size(amount.bytes)}

@@ -31,9 +31,10 @@ from desilt.jobs.explanation import (
     Removal,
 )
 from desilt.jobs.uncommitted import CLOCK_MARGIN
-from desilt.lake import ledger, tickets, tombstones
+from desilt.lake import holds, ledger, tickets, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
+from desilt.lake.holds import Hold, Kind
 from desilt.lake.linking import spellings
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
@@ -63,9 +64,10 @@ def explain(
             ticket.address: ticket for ticket in tickets.open_at(tx, core.uid, EPOCH) if ticket.address in places
         }
         known = [_recorded(tx, core, history, one, waiting.get(one), at) for one in places]
+        orders = [hold for hold in holds.every(tx, core.uid) if hold.counts(at)]
     holders = _committed(core, history).holders(listed)
     judged = [
-        _judged(core, replace(one, places=tuple(places[one.address])), listed.get(one.address), at)
+        _judged(core, replace(_ordered(one, orders), places=tuple(places[one.address])), listed.get(one.address), at)
         for one in _held_by_commits(core, history, holders, known)
     ]
     if not any(map(_is_known, judged)):
@@ -190,6 +192,18 @@ def _held_by_commits(core: Core, history: History, holders: Holders, known: list
         )
 
 
+def _ordered(one: Explanation, orders: list[Hold]) -> Explanation:
+    """With what people ordered to be kept."""
+    commits = {commit.id for commit in one.commits}
+
+    def names(hold: Hold) -> bool:
+        if hold.kind is Kind.PREFIX:
+            return any(path.startswith(hold.value) for path in one.paths)
+        return hold.value == one.address if hold.kind is Kind.ADDRESS else hold.value in commits
+
+    return replace(one, orders=tuple(filter(names, orders)))
+
+
 def _judged(core: Core, one: Explanation, listed: pa.RecordBatch | None, now: datetime) -> Explanation:
     """With its verdict: as a run would give it, for what a run would list."""
     if "://" in one.address:
@@ -208,14 +222,15 @@ def _judged(core: Core, one: Explanation, listed: pa.RecordBatch | None, now: da
     before = now - settles
     removal, ticket = one.removal, one.ticket
     back = removal is not None and removal.restored_at is not None and removal.restored_at >= before
-    holds = {
+    held_by = {
         Reason.COMMITTED: bool(one.commits),
         Reason.STAGED: bool(one.staged),
         Reason.TICKET: ticket is not None and ticket.open,
+        Reason.HELD: any(hold.kind is Kind.ADDRESS for hold in one.orders),
         Reason.RESTORED: back,
     }
     row = inventory_of(core.prefix, [listed])
-    hashes = {reason: row[HASH].to_numpy() if held else np.zeros(0, np.uint64) for reason, held in holds.items()}
+    hashes = {reason: row[HASH].to_numpy() if held else np.zeros(0, np.uint64) for reason, held in held_by.items()}
     reason = ORDER[reasons(row, hashes, before=before)[0]]
     times = {
         Reason.TICKET: [ticket.until] if ticket else [],

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from desilt.lake.holds import Hold
 from desilt.lake.tombstones import State
 
 REMOVED, MISSING, OUTSIDE = "removed", "missing", "outside"
@@ -86,4 +87,5 @@ class Explanation:
     commits: tuple[HoldingCommit, ...] = ()  # oldest first
     staged: tuple[HoldingArea, ...] = ()
     ticket: HoldingTicket | None = None
+    orders: tuple[Hold, ...] = ()  # of people who want it kept: it, its path, or a commit that has it
     removal: Removal | None = None

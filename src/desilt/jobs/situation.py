@@ -58,7 +58,8 @@ def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
 
 def knows(tx: Transaction, repository: Repository, plan: Plan) -> bool:
     """Whether the database has the very move of refs that ``plan`` saw last."""
-    return repositories.mark_at(tx, repository.uid, plan.generation) == plan.mark
+    known = repositories.mark_at(tx, repository.uid, plan.generation) == plan.mark
+    return known and repositories.generation(tx, repository.uid) >= plan.generation
 
 
 def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan], *, collected: list[str]) -> str:

@@ -255,6 +255,19 @@ def test_a_bucket_is_utcs_whatever_zone_a_commit_was_made_in():
         assert expire(one, refs("main=d"), before=cut(9), keep=Keep(daily=3)).kept.keys() == {"c", "b"}
 
 
+@pytest.mark.parametrize(("keep", "apart"), [(Keep(weekly=2), 371), (Keep(monthly=2), 365)])
+def test_the_same_week_or_month_of_another_year_is_another_bucket(keep, apart):
+    nodes = graph("r a:r b:a", times={"a": 10, "b": 10 + apart})
+    assert expire(nodes, refs("main=b"), before=cut(10 + apart), keep=keep).kept.keys() == {"a"}
+
+
+def test_the_reason_does_not_depend_on_the_order_of_refs():
+    nodes, names = graph("r a:r b:a c:a"), refs("main=b dev=c")
+    for order in (names, names[::-1]):
+        kept = expire(nodes, order, before=cut(2), keep=Keep(last=2)).kept
+        assert kept == {"a": "last 2 of 2 on branch 'dev'"}
+
+
 def test_of_commits_of_one_moment_the_one_nearest_the_tip_is_kept():
     nodes = graph("r z:r y:z x:y w:x", times={"z": 1, "y": 1, "x": 1, "w": 9})
     assert expire(nodes, refs("main=w"), before=cut(9), keep=Keep(daily=2)).kept == {
@@ -355,13 +368,13 @@ def test_no_young_commit_is_lost_where_times_fall():
 
 
 def test_a_long_history_with_many_refs_takes_seconds():
-    size = 100_000
+    size = 50_000
     nodes = {str(n): Node(str(n), (str(n - 1),) if n else (), START + n * HOUR) for n in range(size)}
     names = [Ref("branch", f"b{n}", str(size - 1 - n)) for n in range(500)]
-    started = time.monotonic()
+    started = time.process_time()
     found = expire(nodes, names, before=nodes[str(size - 600)].created_at, keep=Keep(last=3, daily=7, yearly=99))
-    assert time.monotonic() - started < 20
-    assert len(found.abandoned) > 99_000
+    assert time.process_time() - started < 8
+    assert len(found.abandoned) > 49_000
 
 
 # ---- random histories

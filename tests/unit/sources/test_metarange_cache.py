@@ -7,7 +7,7 @@ import pytest
 from desilt.lake import Lake
 from desilt.lake.lake import locate
 from desilt.sources import metarange_cache
-from desilt.sources.metarange_cache import FOLDER, listed
+from desilt.sources.metarange_cache import FOLDER, lists
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,6 +25,13 @@ def metaranges(repo):
         repo.put("main", f"file-{number}", b"x")
         made.append(repo.commit("main", "more").metarange)
     return made
+
+
+def listed(store, ranges, metaranges):
+    """The ranges of some metaranges; what each of them lists is compared here."""
+    found = lists(store, ranges, metaranges)
+    assert found.of == {name: [one.id for one in ranges.metarange(name)] for name in metaranges if name}
+    return found.ranges
 
 
 def straight(repo, metaranges):
@@ -46,7 +53,7 @@ def test_only_new_metaranges_are_read(repo, metaranges, monkeypatch):
     read = []
     whole = repo.ranges.metarange
     monkeypatch.setattr(repo.ranges, "metarange", lambda name: read.append(name) or whole(name))
-    listed(repo.store, repo.ranges, metaranges)
+    lists(repo.store, repo.ranges, metaranges)
     assert read == metaranges[4:]
 
 
