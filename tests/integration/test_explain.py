@@ -607,7 +607,7 @@ def test_json_is_one_object_a_line_with_everything(repo, name, cli):
     first, second = map(json.loads, cli("explain", name, "a", "--json")[1].splitlines())
     assert list(first) == [
         *("answer", "address", "uri", "verdict", "until", "places", "exists", "size", "modified_at", "named_at"),
-        *("branch", "paths", "refs", "commits", "staged", "ticket", "removal"),
+        *("branch", "paths", "refs", "commits", "staged", "ticket", "orders", "removal"),
     ]
     assert (first["verdict"], first["staged"]) == ("staged", [{"branch": "main", "path": "a", "hidden": False}])
     at = "2026-01-01T00:00:00.000000Z"

@@ -12,6 +12,7 @@ from desilt.domain.reason import Reason
 from desilt.domain.units import size
 from desilt.jobs.explaining import explain as find_out
 from desilt.jobs.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
+from desilt.lake.holds import Hold
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
 
@@ -139,15 +140,14 @@ def evidence(one: Explanation) -> Iterator[tuple[str, Sequence[str]]]:
     if ticket := one.ticket:
         state = "until" if ticket.open else "expired"
         yield "ticket", [f"{ticket.branch}: {shown(ticket.path)}, {state} {when(ticket.until)}"]
-    yield (
-        "hold",
-        [
-            f"{hold.id}: {hold.kind} {shown(hold.value)}, {shown(hold.reason)}{f', until {when(hold.until)}' if hold.until else ''}"
-            for hold in one.orders
-        ],
-    )
+    yield "hold", [order(hold) for hold in one.orders]
     if one.removal:
         yield "ledger", ledger_lines(one.removal)
+
+
+def order(hold: Hold) -> str:
+    until = f", until {when(hold.until)}" if hold.until else ""
+    return f"{hold.id}: {hold.kind} {shown(hold.value)}, {shown(hold.reason)}{until}"
 
 
 def commit_lines(found: Sequence[HoldingCommit]) -> list[str]:

@@ -162,7 +162,7 @@ def reached(
     placed = range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES)
     entries = []
     for one in placed:
-        owned = [one.ranges.get(owner) for owner in range(max(one.ranges) + 1)]
+        owned = [one.ranges.get(owner) for owner in range(one.owners)]
         groups_of = tuple(-1 if name is None else numbers[name] for name in owned)
         looked_at = tuple(name is not None and of_ranges[name].potential for name in owned)
         entries.append(Entries(one.file, groups_of, looked_at))

@@ -47,6 +47,12 @@ def metaranges_since(tx: Transaction, repository: str, generation: int) -> set[s
     return {str(row[0]) for row in rows}
 
 
+def ids_since(tx: Transaction, repository: str, generation: int) -> set[str]:
+    """The commits that were made after refs were at ``generation``."""
+    rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND inserted > ?", repository, generation)
+    return {str(row[0]) for row in rows}
+
+
 def by_prefix(tx: Transaction, repository: str, prefix: str) -> list[str]:
     """Up to two ids that begin with ``prefix``: one is an answer, two are a question."""
     found = tx.rows(

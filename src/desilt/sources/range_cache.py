@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,7 @@ class Placed:
     """A cache file, and which of its owners is which range."""
 
     file: HeldFile
+    owners: int  # that it has, those too that nobody asks for
     ranges: dict[int, str] = field(default_factory=dict)
 
 
@@ -87,18 +89,17 @@ def placed(
 ) -> list[Placed]:
     """The same, with the place of each range in its file."""
     known = _known(store, prefix, folder)
-    known = {one.id: known[one.id] for one in wanted if one.id in known and known[one.id][2] == one.count}
-    missing = [listed for listed in wanted if listed.id not in known]
+    missing = [one for one in wanted if one.id not in known or known[one.id].entries != one.count]
     spread(decode, [_piece(store, prefix, source, folder, group) for group in _grouped(missing)], weigh=int)
     known = _known(store, prefix, folder) if missing else known
     files: dict[str, Placed] = {}
     for listed in wanted:
         if listed.id not in known:
             raise CorruptTable(listed.id, "it was decoded and is not in the cache")
-        file, owner, count = known[listed.id]
+        file, owner, count, owners = known[listed.id]
         if count != listed.count:
             raise CorruptTable(file.key, f"it has {count} entries of {listed.id}, the metarange says {listed.count}")
-        files.setdefault(file.key, Placed(file)).ranges[owner] = listed.id
+        files.setdefault(file.key, Placed(file, owners)).ranges[owner] = listed.id
     return [files[key] for key in sorted(files)]
 
 
@@ -153,15 +154,24 @@ def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
     )
 
 
-def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, tuple[HeldFile, int, int]]:
-    """By range: its cache file, its place in it, and its entries."""
+class Place(NamedTuple):
+    """Where the entries of a range are."""
+
+    file: HeldFile
+    owner: int
+    entries: int
+    owners: int  # of the whole file
+
+
+def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, Place]:
+    """Ranges that are in the cache."""
     listed = list(store.list(prefix + folder))
     sizes = {
         key: size
         for batch in listed
         for key, size in zip(batch["key"].to_pylist(), batch["size_bytes"].to_pylist(), strict=True)
     }
-    known: dict[str, tuple[HeldFile, int, int]] = {}
+    known: dict[str, Place] = {}
     for key in sizes:
         if not key.endswith(".json"):
             continue
@@ -174,7 +184,7 @@ def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, tuple[Held
         except (ValueError, KeyError, TypeError):
             continue  # damaged: what it said is decoded again
         if sound:
-            known |= {name: (file, owner, count) for owner, (name, count) in enumerate(ranges)}
+            known |= {name: Place(file, owner, count, len(ranges)) for owner, (name, count) in enumerate(ranges)}
     return known
 
 

@@ -27,41 +27,48 @@ class Refs:
     tags: Mapping[str, str]
 
 
-def metaranges_held(tx: Transaction, repository: str, watches: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Metaranges all of which is kept by now; and those of today's heads.
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A metarange of which all is kept by now, but for what its bases have: that was judged with them."""
 
-    The second are given only where the policy tells heads from the rest: of them, what
-    no head had when the plan was made is kept.
-    """
+    metarange: str
+    bases: tuple[str, ...] = ()
+
+
+def moves(tx: Transaction, repository: str, watches: Mapping[str, Any], generation: int) -> set[Moved]:
+    """What refs and commits that moved since a plan was made at ``generation`` keep by now."""
     policy = parse(watches["policy"])
     then = Refs(watches["branches"], watches["tags"])
     now = Refs(
         {branch.name: branch.head for branch in refs.branches(tx, repository)},
         {tag.name: tag.target for tag in refs.tags(tx, repository)},
     )
-    if now == then:
-        return set(), set()
+    new = commits.ids_since(tx, repository, generation)
+    if now == then and not new:
+        return set()
     every = {commit.id: commit for commit in commits.every(tx, repository)}
-    held = {every[one].metarange for one in reached_otherwise(every, policy, then, now)}
+    found = {Moved(every[one].metarange) for one in reached_otherwise(every, policy, then, now, new)}
+    # What a new commit has from a parent is judged there: whoever reaches the commit reaches the parent.
+    found |= {Moved(every[one].metarange, tuple(every[up].metarange for up in every[one].parents)) for one in new}
     if policy.tags is Tags.HOLD:
-        held |= {every[target].metarange for name, target in now.tags.items() if then.tags.get(name) != target}
-    heads: set[str] = set()
+        found |= {Moved(every[target].metarange) for name, target in now.tags.items() if then.tags.get(name) != target}
     if any(rule.noncurrent_only for rule in policy.rules):
-        heads = {every[head].metarange for head in now.branches.values()}
-    return held, heads
+        for name, head in now.branches.items():
+            had = then.branches.get(name)
+            if had != head:  # branch by branch: what another one's head had says nothing about this one
+                found.add(Moved(every[head].metarange, (every[had].metarange,) if had else ()))
+    return found
 
 
-def heads_then(tx: Transaction, repository: str, watches: Mapping[str, Any]) -> set[str]:
-    """The metaranges of the heads that the plan saw."""
-    fetch = commits.fetching(tx, repository)
-    return {fetch(head).metarange for head in watches["branches"].values()}
-
-
-def reached_otherwise(every: Mapping[str, Commit], policy: Policy, then: Refs, now: Refs) -> set[str]:
-    """The commits on which some branch has a say by now whose periods none had then, or no branch any more."""
+def reached_otherwise(every: Mapping[str, Commit], policy: Policy, then: Refs, now: Refs, new: set[str]) -> set[str]:
+    """The commits on which some branch has a say by now whose periods none had then, or no branch (any more)."""
     parents = {name: commit.parents for name, commit in every.items()}
     before, after = _periods(parents, policy, then.branches), _periods(parents, policy, now.branches)
-    return {name for name in every if before[name] and (not after[name] or not after[name] <= before[name])}
+    return {
+        name
+        for name in every
+        if (not after[name] if name in new else before[name] and (not after[name] or not after[name] <= before[name]))
+    }
 
 
 def _periods(

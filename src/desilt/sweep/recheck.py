@@ -48,16 +48,13 @@ class Recheck:
                 for hold in holds.since(tx, self._repository.uid, self._plan.generation)
                 if hold.counts(self._repository.clock())
             ]
-            whole, heads, before = self._moved(tx)
-            whole |= self._ordered(tx, orders)
-        for metarange in sorted(new):
-            self._add(metarange, passing_over=self._known())
-        for metarange in sorted(whole):
-            self._add(metarange, passing_over=set())
-        if heads - before:
-            had = {listed.id for metarange in before for listed in self._repository.ranges.metarange(metarange)}
-            for metarange in sorted(heads - before):
-                self._add(metarange, passing_over=had)
+            found = self._moved(tx) | {moved.Moved(one) for one in self._ordered(tx, orders)}
+        if self._plan.watches is None:
+            for metarange in sorted(new):
+                self._add(metarange, passing_over=self._known())
+        for one in found:
+            had = {listed.id for base in one.bases for listed in self._repository.ranges.metarange(base)}
+            self._add(one.metarange, passing_over=had)
         self._hold(pa.array([hold.value for hold in orders if hold.kind is Kind.ADDRESS], pa.string()))
         self._prefixes = tuple(hold.value for hold in orders if hold.kind is Kind.PREFIX)
         self.generation = generation
@@ -70,12 +67,9 @@ class Recheck:
             found |= np.array([any(path.startswith(self._prefixes) for path in some) for some in paths], np.bool_)
         return found
 
-    def _moved(self, tx: Transaction) -> tuple[set[str], set[str], set[str]]:
+    def _moved(self, tx: Transaction) -> set[moved.Moved]:
         watches = self._plan.watches
-        if watches is None:
-            return set(), set(), set()
-        whole, heads = moved.metaranges_held(tx, self._repository.uid, watches)
-        return whole, heads, moved.heads_then(tx, self._repository.uid, watches) if heads else set()
+        return moved.moves(tx, self._repository.uid, watches, self._plan.generation) if watches else set()
 
     def _ordered(self, tx: Transaction, orders: list[Hold]) -> set[str]:
         """The metaranges of commits that people ordered to be kept."""
