@@ -208,7 +208,7 @@ def test_commits_of_one_moment_are_dated_a_little_ahead_and_are_there_all_the_sa
 
 def test_a_range_is_reached_by_whoever_reaches_any_commit_that_lists_it():
     file = HeldFile("file", 3, "", {})
-    base = Ground(Lists({}, {"m1": ["r1", "r2"], "m2": ["r1"]}), [Placed(file, {0: "r1", 1: "r2", 2: "later"})])
+    base = Ground(Lists({}, {"m1": ["r1", "r2"], "m2": ["r1"]}), [Placed(file, 3, {0: "r1", 1: "r2", 2: "later"})])
     made = {name: Commit(name, (), of, START, "", "") for name, of in (("c1", "m1"), ("c2", "m2"), ("c3", "m2"))}
     found = reaching(base, History(made, (), (), (), 0, "", {"c1": 1, "c2": 2, "c3": 4}))
     ((_, places),) = found.files

@@ -6,9 +6,8 @@ run would fill them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from desilt.jobs.candidates import Entries
 from desilt.lake.core import Core
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.sources import metarange_cache, range_cache
@@ -45,16 +44,6 @@ def ground(core: Core, spread: Spread, history: History) -> Ground:
     return Ground(lists, range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES))
 
 
-def padded(base: Ground, entries: Sequence[Entries]) -> tuple[Entries, ...]:
-    """``entries`` with a place for each owner in their files: of those that came later than this day, nobody asks."""
-    owners = {placed.file.key: max(placed.ranges) + 1 for placed in base.placed}
-    found = []
-    for one in entries:
-        more = owners[one.file.key] - len(one.groups)
-        found.append(replace(one, groups=one.groups + (NOBODY,) * more, potential=one.potential + (False,) * more))
-    return tuple(found)
-
-
 def reaching(base: Ground, history: History) -> Reaching:
     """Who reached what on the day of ``history``."""
     of_metaranges: dict[str, int] = {}
@@ -68,6 +57,6 @@ def reaching(base: Ground, history: History) -> Reaching:
     places = {name: sets.setdefault(bits, len(sets)) for name, bits in of_ranges.items()}
     files = []
     for placed in base.placed:
-        owners = range(max(placed.ranges) + 1)
-        files.append((placed.file, tuple(places.get(placed.ranges.get(owner, ""), NOBODY) for owner in owners)))
+        owned = [placed.ranges.get(owner, "") for owner in range(placed.owners)]
+        files.append((placed.file, tuple(places.get(name, NOBODY) for name in owned)))
     return Reaching(tuple(one for one in files if max(one[1]) > NOBODY), tuple(sets))

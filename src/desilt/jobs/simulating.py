@@ -21,7 +21,7 @@ from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs.expiring import Answer, Question, cut, judge
 from desilt.jobs.lifecycle import dates, reached
 from desilt.jobs.place import opening
-from desilt.jobs.replayed import Ground, ground, padded, reaching
+from desilt.jobs.replayed import Ground, ground, reaching
 from desilt.jobs.tallying import Many, Part, Tally, folded, tally
 from desilt.lake.repository import Repository
 from desilt.runs import folder as folders
@@ -154,7 +154,7 @@ class Replay:
             core.store.uri,
             self.run.id,
             range(0),
-            padded(self.ground, entries),
+            tuple(entries),
             terms,
             held,
             self.deferred,
