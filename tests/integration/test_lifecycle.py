@@ -6,12 +6,15 @@ import pytest
 
 from desilt.domain.policy import parse
 from desilt.errors import Gone
-from desilt.jobs import lifecycle
+from desilt.jobs import lifecycle, trash
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run
-from desilt.lake import Lake
+from desilt.lake import Lake, ledger
 from desilt.lake.lake import locate
+from desilt.objects.store import Outcome, Result
+from desilt.runs.plan import Action
 from desilt.sources.spread import OnSpark, in_process
+from desilt.sweep import removing
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
 
@@ -89,3 +92,27 @@ def test_a_plan_says_why_each_stays(repo):
     report = plan(lifecycle.job, repo, in_process, Ask(policy=parse({"r": {"prefix": "tmp/", "days": 10}})))
     assert report.removed.objects == 1
     assert {reason: amount.objects for reason, amount in report.keep.items()} == {"tagged": 1}
+
+
+def test_what_was_restored_and_then_failed_to_go_is_tried_again(repo, monkeypatch):
+    (address,) = commit(repo, "main", "tmp/a")
+    commit(repo, "main", "keep/b")
+    rules = parse({"r": {"prefix": "tmp/", "days": 10}})
+    days(repo, 11)
+    expire(repo, rules, action=Action.TRASH)
+    expire(repo, rules)  # what the first run removed is written down
+    trash.bring_back(repo, in_process, first_run(repo))
+    assert repo.stat("main", "tmp/a").address == address
+    days(repo, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(repo.store, "delete_many", lambda keys: [Outcome(key, Result.FAILED, "no") for key in keys])
+        patch.setattr(removing, "PAUSES", ())
+        assert expire(repo, rules).swept.failed == 1
+    assert address in oracle.stored(repo)
+    assert expire(repo, rules).swept.removed == 1
+    assert address not in oracle.stored(repo)
+
+
+def first_run(repo):
+    with repo.database.read() as tx:
+        return ledger.every(tx, repo.uid)[-1].id

@@ -296,7 +296,7 @@ def test_nothing_is_removed_nothing_locked_and_no_watermark_moved(repo):
     assert found.sides[0].removed.objects == 2
     assert before <= keys(repo)
     own = repo.prefix + f"_desilt/runs/simulate/{found.run}/"
-    caches = tuple(repo.prefix + folder for folder in ("_desilt/ranges/", "_desilt/metaranges/"))
+    caches = tuple(repo.prefix + folder for folder in ("_desilt/ranges/", "_desilt/metaranges/", "_desilt/removed/"))
     assert all(key.startswith((own, *caches)) for key in keys(repo) - before)
     assert watermark(repo) == mark is not None
     assert "simulate" not in {job for job, _ in runs_of(repo.store, repo.prefix)}

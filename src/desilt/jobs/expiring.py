@@ -52,8 +52,9 @@ class Question:
     held: Mapping[Reason, Sequence[HeldFile]]  # whose objects stay, whatever the rules say
     again: tuple[HeldFile, ...]  # looked at again, whether a commit that is looked into has them or not
     removed: tuple[HeldFile, ...]  # that earlier runs have removed
-    restored: tuple[HeldFile, ...]  # and that came back
+    restored: tuple[HeldFile, ...]  # and that are there after all
     folder: str
+    taken: tuple[HeldFile, ...] = ()  # besides, as if a run had removed them
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,13 @@ def _judge(question: Question) -> Answer:
     store = open_store(question.store)
     files = [(one, opened(store, one.file)) for one in question.entries]
     sets = {reason: _open(store, some) for reason, some in question.held.items()}
-    again, removed, restored = (_open(store, some) for some in (question.again, question.removed, question.restored))
+    again, removed, restored, taken = (
+        _open(store, some) for some in (question.again, question.removed, question.restored, question.taken)
+    )
     answer, going, waiting = Answer(), [GOING.empty_table()], [pa.array([], pa.string())]
     for number in question.buckets:
         gone = np.setdiff1d(hashes(removed, number), hashes(restored, number))
+        gone = np.union1d(gone, hashes(taken, number))
         bucket = Bucket(files, number, question.terms)
         there = bucket.stored(gone)
         answer += Answer(stored_objects=there[0], stored_bytes=there[1])

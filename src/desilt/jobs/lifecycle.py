@@ -22,7 +22,7 @@ from desilt.domain.policy import Policy, Tags, parse
 from desilt.domain.potential import Commits, after, named, potential
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
-from desilt.domain.times import EPOCH, microseconds
+from desilt.domain.times import microseconds
 from desilt.errors import BadRequest, CorruptTable
 from desilt.frames.hashing import address_hash
 from desilt.frames.rules import Group, Terms
@@ -62,7 +62,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     with stage("staged"):  # before commits: an entry only ever moves from the one to the other
         staged = source.staged(run)
         lately = source.restored(run, run.now - core.ticket_life)
-        back = source.restored(run, EPOCH, name="restored-ever")
+        back = source.unsettled(run)
     with stage("commits"):
         history = read_history(core, run.now)
         now = cut.resolve(policy, history.names, run.now)
@@ -78,7 +78,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             terms,
             {Reason.STAGED: staged.files, Reason.RESTORED: [lately]},
             (*last.deferred, back),
-            tuple(removed(spread, repository, opening(repository, spread), f"{run.folder}inputs/removed/")),
+            tuple(removed(spread, repository, opening(repository, spread))),
             (back,),
             f"{core.prefix}{run.folder}",
         )

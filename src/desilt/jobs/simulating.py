@@ -73,9 +73,9 @@ def simulate(repository: Repository, spread: Spread, ask: Ask) -> Simulation:
     lately = source.restored(run, days[-1] - repository.core.ticket_life)
     history = read_history(repository.core, days[0])
     base = ground(repository.core, spread, history)
-    gone = removed(spread, repository, opening(repository, spread), f"{run.folder}inputs/removed/")
+    gone, back = removed(spread, repository, opening(repository, spread)), (source.unsettled(run),)
     replays = {
-        name: Replay(source, spread, run, policy, f"{repository.prefix}{run.folder}{name}/", base, gone)
+        name: Replay(source, spread, run, policy, f"{repository.prefix}{run.folder}{name}/", base, gone, back)
         for name, policy in ((NEW, ask.new), (OLD, ask.old))
         if policy is not None
     }
@@ -138,6 +138,7 @@ class Replay:
     folder: str
     ground: Ground
     gone: Sequence[HeldFile]  # by real runs
+    back: tuple[HeldFile, ...]  # and what of that is there after all
     taken: list[HeldFile] = field(default_factory=list)  # by the days before
     deferred: tuple[HeldFile, ...] = ()
     last: Last | None = None
@@ -158,9 +159,10 @@ class Replay:
             terms,
             held,
             self.deferred,
-            (*self.gone, *self.taken),
-            (),  # what came back is not among what runs have removed; what an earlier day took never comes back
+            tuple(self.gone),
+            self.back,
             folder,
+            taken=tuple(self.taken),
         )
         answer = sum(self.spread(judge, cut(asked, self.spread.width), weigh=_judged), Answer())
         if answer.damaged:

@@ -31,6 +31,8 @@ RUNS = [
         PRIMARY KEY (repository, generation)
     )""",
     "CREATE INDEX tombstones_by_run ON tombstones (repository, run, batch)",
+    "CREATE INDEX tombstones_unsettled ON tombstones (repository) "
+    "WHERE state NOT IN ('removed', 'already gone', 'trashed')",
     """CREATE TABLE locks (         -- one run at a time; rows stay, so that fences only ever grow
         repository TEXT PRIMARY KEY,
         fence {int} NOT NULL,

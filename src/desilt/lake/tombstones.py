@@ -20,6 +20,7 @@ from desilt.lake.database import Row, Transaction
 AT_ONCE = 500  # parameters to a statement
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
+UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
 
 
 class State(StrEnum):
@@ -141,10 +142,22 @@ def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = No
     return map(_tombstone, rows)
 
 
+def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
+    """The addresses whose objects ``run`` has removed; in no order."""
+    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({UNSETTLED})"
+    return (str(row[0]) for row in tx.rows(found, repository, run))
+
+
+def unsettled(tx: Transaction, repository: str) -> list[str]:
+    """The addresses on record whose objects may be there: restored, failed, or condemned and no more."""
+    rows = tx.rows(f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED}", repository)
+    return [str(row[0]) for row in rows]
+
+
 def restored_since(tx: Transaction, repository: str, since: datetime) -> list[str]:
     """Addresses that were brought back at ``since`` or later, or are on their way."""
     rows = tx.rows(
-        "SELECT address FROM tombstones WHERE repository = ? AND (restored_at >= ? OR state = ?)",
+        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND (restored_at >= ? OR state = ?)",
         *(repository, microseconds(since), State.RESTORING),
     )
     return [str(row[0]) for row in rows]

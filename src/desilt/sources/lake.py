@@ -95,10 +95,15 @@ class LakeSource:
             oldest[branch] = max(oldest.get(branch, ""), partition)  # names count time downwards
         return Ticketed(self._addresses(run, "tickets", addresses), oldest)
 
-    def restored(self, run: Run, since: datetime, *, name: str = "restored") -> HeldFile:
+    def restored(self, run: Run, since: datetime) -> HeldFile:
         """The addresses that were brought back from the trash since then."""
         with self._core.database.read() as tx:
-            return self._addresses(run, name, tombstones.restored_since(tx, self._core.uid, since))
+            return self._addresses(run, "restored", tombstones.restored_since(tx, self._core.uid, since))
+
+    def unsettled(self, run: Run) -> HeldFile:
+        """The addresses on record whose objects may be there, or there again."""
+        with self._core.database.read() as tx:
+            return self._addresses(run, "unsettled", tombstones.unsettled(tx, self._core.uid))
 
     def held(self, run: Run, orders: Iterable[Hold]) -> HeldFile:
         """The addresses that people ordered to be kept, one by one."""
