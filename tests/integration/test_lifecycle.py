@@ -1,19 +1,22 @@
 """Lifecycle from its policy to what reads as gone."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from desilt.domain.policy import parse
-from desilt.errors import Gone
+from desilt.domain.times import nanoseconds
+from desilt.errors import CorruptTable, Gone
 from desilt.jobs import lifecycle, trash
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run
-from desilt.lake import Lake, ledger
+from desilt.lake import Lake, ledger, staging
 from desilt.lake.lake import locate
 from desilt.objects.store import Outcome, Result
 from desilt.runs.plan import Action
 from desilt.sources.spread import OnSpark, in_process
+from desilt.sstable.values import encode_entry
 from desilt.sweep import removing
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
@@ -116,3 +119,49 @@ def test_what_was_restored_and_then_failed_to_go_is_tried_again(repo, monkeypatc
 def first_run(repo):
     with repo.database.read() as tx:
         return ledger.every(tx, repo.uid)[-1].id
+
+
+def test_what_a_slow_clock_staged_is_as_young_as_its_object(repo):
+    """The entry says a year ago, the name of its object says today."""
+    entry = repo.put("main", "tmp/a", b"1")
+    old = replace(entry, modified_ns=nanoseconds(START - timedelta(days=365)))
+    none = replace(repo.put("main", "tmp/b", b"1"), modified_ns=0)
+    with repo.database.write() as tx:
+        for one in (old, none):
+            staging.stage(tx, repo.resolve("main").branch.token, one.path.encode(), encode_entry(one))
+    repo.commit("main", "by a clock that is a year behind, and by none")
+    rules = parse({"r": {"prefix": "tmp/", "days": 10}})
+    days(repo, 1)
+    assert expire(repo, rules).swept.removed == 0
+    days(repo, 10)
+    assert expire(repo, rules).swept.removed == 1
+    assert none.address in oracle.stored(repo)
+
+
+def test_what_a_run_condemned_and_could_not_delete_can_be_read_again(repo, monkeypatch):
+    commit(repo, "main", "tmp/a", "keep/b")
+    days(repo, 11)
+    with monkeypatch.context() as patch:
+        patch.setattr(repo.store, "delete_many", lambda keys: [Outcome(key, Result.FAILED, "no") for key in keys])
+        patch.setattr(removing, "PAUSES", ())
+        expire(repo, parse({"r": {"prefix": "tmp/", "days": 10}}))
+    with pytest.raises(Gone):
+        repo.stat("main", "tmp/a")
+    days(repo, 1)
+    assert trash.bring_back(repo, in_process, "last").restored == 1
+    assert repo.stat("main", "tmp/a").size == len("tmp/a")
+
+
+def test_a_damaged_record_of_what_was_removed_is_written_again(repo):
+    commit(repo, "main", "tmp/a", "tmp/b", "keep/c")
+    rules = parse({"r": {"prefix": "tmp/", "days": 10}})
+    days(repo, 11)
+    expire(repo, rules)
+    expire(repo, rules)
+    folder = f"{repo.prefix}_desilt/removed/"
+    (key,) = [k for batch in repo.store.list(folder) for k in batch["key"].to_pylist() if k.endswith(".parquet")]
+    repo.store.put(key, [b"damaged"])
+    repo.store.put(f"{folder}notes.json", [b"mine"])
+    with pytest.raises(CorruptTable):
+        expire(repo, rules)
+    assert expire(repo, rules).swept.asked == 0

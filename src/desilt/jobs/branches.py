@@ -19,8 +19,10 @@ def stale_branches(core: Core, history: History, policy: Policy, now: datetime) 
     if not policy.branches:
         return []
     with core.database.read() as tx:
-        known = [_activity(tx, core, history, branch, place) for place, branch in enumerate(history.branches)]
+        known = [_activity(tx, core, history, branch) for branch in history.branches]
     going = stale(known, policy.branches, now)
+    for name in _needed(history, set(going)):
+        del going[name]
     return [
         {"name": branch.name, "uid": branch.uid, "head": branch.head, "why": going[branch.name]}
         for branch in history.branches
@@ -28,14 +30,22 @@ def stale_branches(core: Core, history: History, policy: Policy, now: datetime) 
     ]
 
 
-def _activity(tx: Transaction, core: Core, history: History, branch: Branch, place: int) -> Activity:
+def _needed(history: History, going: set[str]) -> set[str]:
+    """Branches among ``going`` without which a commit that somebody holds would be reached by none."""
+    gone = sum(1 << place for place, branch in enumerate(history.branches) if branch.name in going)
+    held = {hold.value for hold in history.holds if hold.kind is Kind.REF}
+    lonely = [bits for name in held if (bits := history.bits.get(name, 0)) and not bits & ~gone]
+    return {branch.name for place, branch in enumerate(history.branches) if any(bits >> place & 1 for bits in lonely)}
+
+
+def _activity(tx: Transaction, core: Core, history: History, branch: Branch) -> Activity:
     row = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
     uploads = [moment(row[0]) + PARTITION_AGE] if row and row[0] is not None else []  # until it closed, at the latest
     last = max([branch.created_at, history.commits[branch.head].created_at, *uploads])
-    return Activity(branch.name, branch.created_at, last, _keeps(tx, core, history, branch, place))
+    return Activity(branch.name, branch.created_at, last, _keeps(tx, core, branch))
 
 
-def _keeps(tx: Transaction, core: Core, history: History, branch: Branch, place: int) -> str:
+def _keeps(tx: Transaction, core: Core, branch: Branch) -> str:
     """What speaks for the branch."""
     if branch.name == core.default_branch:
         return "it is the default branch"
@@ -43,8 +53,4 @@ def _keeps(tx: Transaction, core: Core, history: History, branch: Branch, place:
         return "it has staged entries"
     if tickets.open_on(tx, core.uid, branch.uid, core.clock()):
         return "it has open tickets"
-    only_here = 1 << place
-    held = {hold.value for hold in history.holds if hold.kind is Kind.REF}
-    if branch.head in held or any(history.bits.get(commit) == only_here for commit in held):
-        return "a hold keeps it"
     return ""

@@ -1,7 +1,7 @@
 """The entries of one bucket, and the objects they point to: which go, and which wait."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from desilt.domain.reason import Reason
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, address_hash
+from desilt.frames.mark import name_seconds
 from desilt.frames.rules import ORDER, Numbers, Terms, Verdicts, judged, letting_go, past
 from desilt.sources.held import HeldFile, rows_of
 
@@ -29,7 +30,8 @@ ENTRIES = pa.schema(
         ("group", pa.int64()),
         ("address", pa.string()),
         ("path", pa.string()),
-        ("created_at", pa.int64()),
+        ("created_at", pa.int64()),  # by whoever says it is younger: the entry, or the name of its object
+        ("said_at", pa.int64()),  # by the entry
     ]
 )
 """One row per entry that points to an object; ``group`` says who reaches it."""
@@ -109,12 +111,17 @@ class Bucket:
     def _entries(self, rows: pa.Table, one: Entries, file: pq.ParquetFile) -> pa.Table:
         texts = rows_of(one.file, file, self._number, ["address", *DATED]).take(rows["row"])
         numbers = [rows[HASH], rows["size_bytes"], pa.array(_groups(rows, one))]
-        return pa.table([*numbers, texts["address"], texts["path"], pa.array(_created(texts))], schema=ENTRIES)
+        said = _created(texts)
+        named = name_seconds(pc.replace_substring_regex(texts["address"].combine_chunks(), "^.*/", "")) * 1_000_000
+        times = [pa.array(np.maximum(said, named)), pa.array(said)]
+        return pa.table([*numbers, texts["address"], texts["path"], *times], schema=ENTRIES)
 
     def _judged(self, entries: pa.Table) -> Verdicts:
+        """By the later of the two times; but what is past by the one that a commit says waits, and is not forgotten."""
         paths = entries["path"].combine_chunks()
-        hashes, created, groups = (entries[name].to_numpy() for name in (HASH, "created_at", "group"))
-        return judged(paths, hashes, created, groups, self._terms)
+        hashes, created, said, groups = (entries[name].to_numpy() for name in (HASH, "created_at", "said_at", "group"))
+        found = judged(paths, hashes, created, groups, self._terms)
+        return replace(found, past=past(paths, said, groups, self._terms))
 
 
 def _groups(rows: pa.Table, one: Entries) -> Numbers:
@@ -124,7 +131,7 @@ def _groups(rows: pa.Table, one: Entries) -> Numbers:
 
 def _created(rows: pa.Table) -> Numbers:
     found: Numbers = pc.fill_null(rows["created_at"].cast(pa.int64()), NO_TIME).to_numpy()
-    return found
+    return np.where(found > 0, found, NO_TIME)
 
 
 class Objects:

@@ -45,11 +45,11 @@ from desilt.sources import metarange_cache, range_cache
 from desilt.sources.held import as_json
 from desilt.sources.lake import LakeSource
 from desilt.sources.reached import History, Reach, by_metarange, read_history
-from desilt.sources.removed import removed
+from desilt.sources.removed import distrust, removed
 from desilt.sources.spread import Spread
 
 JOB = "lifecycle"
-SKEW = timedelta(hours=1)  # by which an entry may be younger than its commit, where clocks differ
+SKEW = timedelta(hours=25)  # by which an entry may be younger than its commit, where clocks differ: a ticket's life
 ALL_SETTLED = None
 
 
@@ -85,6 +85,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         answer = sum(spread(judge, cut_up(asked, spread.width), weigh=judged_objects), Answer())
     if answer.damaged:
         source.distrust(key for key in answer.damaged if any(one.file.key == key for one in entries))
+        distrust(core.store, core.prefix, answer.damaged)
         raise CorruptTable(min(answer.damaged), "it could not be read back; run again, or with --full")
     judged_now = Amount(answer.objects.total(), answer.bytes.total())
     stored = Amount(answer.stored_objects, answer.stored_bytes)

@@ -7,6 +7,7 @@ run      both, after finishing what an earlier run left unfinished
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -140,17 +141,20 @@ def _sweep(
         done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
     spread.watch.begins("sweep")
     spread(sweep_piece, pieces(made, lock, opening(repository, spread), done, sent_at=repository.clock()), weigh=int)
-    deleted = delete_stale(repository, lock, made.refs)
+    deleted = delete_stale(repository, lock, made)
     _audit(job, repository, spread, made, lock)
     seconds = {**report.seconds, "sweep": round(time.monotonic() - began, 3)}
-    report = replace(report, seconds=seconds, refs=deleted)
-    return _told(repository, folder, made, report)
+    return _told(repository, folder, made, replace(report, seconds=seconds), deleted)
 
 
-def _told(repository: Repository, folder: Folder, made: Plan, report: Report) -> Report:
+def _told(
+    repository: Repository, folder: Folder, made: Plan, report: Report, deleted: Mapping[str, str] | None = None
+) -> Report:
     """The report of a run that is over, with what came of it; written unless it was."""
     if report.swept is None:
-        report = replace(report, swept=outcome(repository, made.run))
+        there = {branch.uid for branch in repository.branches()}
+        fates = {one["name"]: "kept" if one["uid"] in there else "deleted" for one in made.refs}
+        report = replace(report, swept=outcome(repository, made.run), refs={**fates, **(deleted or {})})
         publish(repository, folder, report, made)
     return report
 

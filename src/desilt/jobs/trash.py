@@ -36,7 +36,9 @@ def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: s
         )
     if row.state is RunState.SWEEPING:
         raise Conflict(f"run {row.id} was cut off; finish it first, with `desilt sweep`")
-    if row.action != Action.TRASH:
+    with repository.database.read() as tx:
+        left = tombstones.batches_in(tx, repository.uid, row.id, State.CONDEMNED, State.FAILED)
+    if row.action != Action.TRASH and not (left and settled_down):
         raise Conflict(f"run {row.id} deleted what it removed; only runs with --to trash can be brought back")
     with locks.held(repository.database, repository.uid, run=row.id) as lock:
         with repository.database.write() as tx:

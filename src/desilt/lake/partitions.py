@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from desilt.clock import Clock
 from desilt.domain import address
@@ -18,6 +18,7 @@ from desilt.lake.database import Database
 
 FIRST_SLOTS = 8
 MOST_SLOTS = 1_024
+WITHIN = address.PARTITION_AGE + timedelta(minutes=10)  # of a lease's end; earlier, this clock has run backwards
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class Partitions:
             if self._pid != os.getpid():  # the slots of a lease belong to one process
                 self._leases, self._pid = {}, os.getpid()
             lease = self._leases.get(branch)
-            if lease is None or not lease.slots or now >= lease.until:
+            if lease is None or not lease.slots or not lease.until - WITHIN <= now < lease.until:
                 lease = self._leases[branch] = self._lease(branch, now)
             lease.slots -= 1
         return f"{address.branch_prefix(branch)}{lease.partition}/{new_uid(now)}"

@@ -90,8 +90,8 @@ def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
 def purged(tx: Transaction, repository: str, run: str, addresses: Iterable[str]) -> None:
     """What ``run`` had in the trash is removed for good."""
     tx.execute_many(
-        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
-        ((State.REMOVED, repository, address, run, State.TRASHED) for address in addresses),
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state IN (?, ?)",
+        ((State.REMOVED, repository, address, run, State.TRASHED, State.RESTORING) for address in addresses),
     )
 
 
@@ -143,8 +143,8 @@ def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = No
 
 
 def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
-    """The addresses whose objects ``run`` has removed; in no order."""
-    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({UNSETTLED})"
+    """The addresses whose objects ``run`` has removed, in order."""
+    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({UNSETTLED}) ORDER BY address"
     return (str(row[0]) for row in tx.rows(found, repository, run))
 
 

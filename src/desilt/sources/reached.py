@@ -58,7 +58,7 @@ def read_history(core: Core, now: datetime) -> History:
         found = {commit.id: commit for commit in commits.every(tx, core.uid)}
         branches = tuple(sorted(refs.branches(tx, core.uid), key=lambda branch: branch.name))
         tags = tuple(refs.tags(tx, core.uid))
-        orders = tuple(hold for hold in holds.every(tx, core.uid) if hold.counts(now))
+        orders = tuple(hold for hold in holds.every(tx, core.uid) if hold.counts(min(now, core.clock())))
     if missing := sorted({tag.target for tag in tags} - found.keys()):
         raise Unreadable(f"commit {missing[0]} is missing from the database; see `desilt fsck`")
     bits = reach({one.id: one.parents for one in found.values()}, {one.name: one.head for one in branches})

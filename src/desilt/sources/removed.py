@@ -6,13 +6,15 @@ removed, is still in it: whoever reads it takes that away (:func:`unsettled`).
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
+from desilt.domain.run import is_run_id
 from desilt.frames.buckets import hashed
 from desilt.frames.schemas import HELD
 from desilt.lake import ledger, tombstones
@@ -54,7 +56,9 @@ def write_down(past: Past) -> Sequence[HeldFile]:
         addresses = tombstones.gone_by(tx, repository.uid, past.run)
         while some := list(islice(addresses, PAGE)):
             rows = pa.table([pa.array(some, pa.string()), np.zeros(len(some), np.int32)], schema=HELD)
-            files.append(put(repository.store, f"{folder}-{len(files):04d}.parquet", hashed(rows)))
+            # a name of its own for each attempt: what another one wrote stays what it was
+            name = f"{folder}-{len(files):04d}-{secrets.token_hex(4)}.parquet"
+            files.append(put(repository.store, name, hashed(rows)))
     said = json.dumps([as_json(file) for file in files]).encode()
     repository.store.put(f"{folder}.{hashlib.sha256(said).hexdigest()}.json", [said])
     return files
@@ -64,8 +68,17 @@ def _known(store: ObjectStore, folder: str) -> dict[str, Sequence[HeldFile]]:
     """By run: what was written down before; what is damaged is written again."""
     found: dict[str, Sequence[HeldFile]] = {}
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist() if key.endswith(".json")]:
-        run, digest, _ = key.removeprefix(folder).split(".")
+        run, _, digest = key.removeprefix(folder).removesuffix(".json").partition(".")
         said = store.get(key)
-        if hashlib.sha256(said).hexdigest() == digest:
+        if is_run_id(run) and hashlib.sha256(said).hexdigest() == digest:
             found[run] = [from_json(facts) for facts in json.loads(said)]
     return found
+
+
+def distrust(store: ObjectStore, prefix: str, damaged: Collection[str]) -> None:
+    """Forget the sets of which one of ``damaged`` is a part: they are written down again."""
+    folder = prefix + FOLDER
+    for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist() if key.endswith(".json")]:
+        said = store.get(key)
+        if any(name.startswith(folder) and name.encode() in said for name in damaged):
+            store.put(key, [b"damaged"])

@@ -66,8 +66,8 @@ def _held(tx: Transaction, repository: Repository, plan: Plan, addresses: list[s
             back[address] = "it was restored since"
         elif stone.state is State.TRASHED:
             back[address] = f"run {stone.run} moved it to the trash"
-        elif stone.state in (State.REMOVED, State.GONE) and stone.condemned_at >= lately:
-            back[address] = f"run {stone.run} removed it since"
+        elif stone.state in (State.REMOVED, State.GONE) and (plan.watches or stone.condemned_at >= lately):
+            back[address] = f"run {stone.run} removed it"  # a stray upload may come again, a committed object not
     return back
 
 

@@ -90,7 +90,8 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         made = {commit.id: commit for commit in commits.every(tx, repository.uid)}
         heads = {branch.name: branch.head for branch in refs.branches(tx, repository.uid)}
         tagged = {tag.target for tag in refs.tags(tx, repository.uid)}
-        orders = [hold for hold in holds.every(tx, repository.uid) if hold.until is None or hold.until > now]
+        at = min(now, repository.clock())
+        orders = [hold for hold in holds.every(tx, repository.uid) if hold.until is None or hold.until > at]
         stones = tombstones.recorded(tx, repository.uid, sorted(stored(repository)))
     named = {kind: {hold.value for hold in orders if hold.kind is kind} for kind in Kind}
     holding = named[Kind.REF] | (tagged if policy.tags is Tags.HOLD else set())
@@ -109,7 +110,8 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         days = _period(rule, branch)
         applies = rule.enabled and days is not None and entry.path.startswith(rule.prefix)
         spared = rule.noncurrent_only and _fact(entry) in current[branch]
-        return applies and not spared and entry.modified_at < now - timedelta(days=days or 0)
+        younger = max(entry.modified_at, uid_time(entry.address.rsplit("/", 1)[-1]))  # if any clock says so
+        return applies and not spared and younger < now - timedelta(days=days or 0)
 
     going: set[str] = set()
     staying = staged(repository) | named[Kind.ADDRESS]

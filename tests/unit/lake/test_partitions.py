@@ -31,7 +31,7 @@ def clock():
 
 def opened(database, clock, *, puts=1, branch="b"):
     """The partitions that so many addresses of a new process lie in."""
-    partitions = Partitions(database, clock)
+    partitions = Partitions(database, clock, lambda: None)
     return [partitions.new_address(branch).split("/")[2] for _ in range(puts)]
 
 
@@ -47,7 +47,7 @@ def test_no_partition_holds_more_than_its_size(database, clock, monkeypatch):
 
 
 def test_a_partition_closes_after_an_hour(database, clock):
-    partitions = Partitions(database, clock)
+    partitions = Partitions(database, clock, lambda: None)
     first = partitions.new_address("b")
     clock.now += timedelta(minutes=59)
     assert partitions.new_address("b").split("/")[2] == first.split("/")[2]
@@ -58,7 +58,7 @@ def test_a_partition_closes_after_an_hour(database, clock):
 
 
 def test_every_address_is_new_and_tells_its_time(database, clock):
-    partitions = Partitions(database, clock)
+    partitions = Partitions(database, clock, lambda: None)
     found = [partitions.new_address("b") for _ in range(5_000)]
     assert len(set(found)) == 5_000
     prefix, branch, partition, name = found[0].split("/")
@@ -68,3 +68,12 @@ def test_every_address_is_new_and_tells_its_time(database, clock):
 
 def test_branches_have_partitions_of_their_own(database, clock):
     assert opened(database, clock, branch="b") != opened(database, clock, branch="c")
+
+
+def test_a_clock_that_ran_backwards_is_looked_at_before_it_names_anything(database):
+    now, checked = [datetime(2026, 1, 1, tzinfo=UTC)], []
+    partitions = Partitions(database, lambda: now[0], lambda: checked.append(now[0]))
+    partitions.new_address("b")
+    now[0] -= timedelta(days=365)
+    partitions.new_address("b")
+    assert checked == [datetime(2026, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)]
