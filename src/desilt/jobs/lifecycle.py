@@ -49,7 +49,7 @@ from desilt.sources.removed import distrust, removed
 from desilt.sources.spread import Spread
 
 JOB = "lifecycle"
-SKEW = timedelta(hours=25)  # by which an entry may be younger than its commit, where clocks differ: a ticket's life
+SKEW = timedelta(hours=1)  # by which an entry may be younger than its commit, where clocks differ
 ALL_SETTLED = None
 
 

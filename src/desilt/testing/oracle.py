@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
-from desilt.domain.address import uid_time
+from desilt.domain.address import is_object, uid_time
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit
 from desilt.domain.policy import Policy, Rule, Tags
@@ -110,7 +110,7 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         days = _period(rule, branch)
         applies = rule.enabled and days is not None and entry.path.startswith(rule.prefix)
         spared = rule.noncurrent_only and _fact(entry) in current[branch]
-        younger = max(entry.modified_at, uid_time(entry.address.rsplit("/", 1)[-1]))  # if any clock says so
+        younger = max(entry.modified_at, _named_at(entry))  # if any clock says so
         return applies and not spared and younger < now - timedelta(days=days or 0)
 
     going: set[str] = set()
@@ -123,6 +123,10 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         if lately or stone.state in (State.REMOVED, State.GONE, State.TRASHED, State.RESTORING):
             staying.add(address)
     return (going - staying) & set(stored(repository))
+
+
+def _named_at(entry: Entry) -> datetime:
+    return uid_time(entry.address.rsplit("/", 1)[-1]) if is_object(entry.address) else entry.modified_at
 
 
 def _fact(entry: Entry) -> tuple[str, str, int]:
