@@ -1,4 +1,4 @@
-"""Histories that a reviewer found: each once lost something, or stopped every later run. None does now."""
+"""Histories that once lost something, or stopped every later run. None does now."""
 
 import subprocess
 import sys
