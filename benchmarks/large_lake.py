@@ -94,7 +94,8 @@ def store(repo: Repository, root: Path, addresses: pa.Array, body: bytes = b"") 
 def entries(addresses: pa.Array) -> pa.RecordBatch:
     """Entries in the order of their paths; all are made from one, with the address put in its place."""
     count, width = len(addresses), len(ADDRESS.format(branch=0, number=0))
-    template = encode_entry(Entry("", ADDRESS.format(branch=0, number=0), 1_000, "0" * 32, 0))
+    made_at = int(OLD.timestamp()) * 10**9
+    template = encode_entry(Entry("", ADDRESS.format(branch=0, number=0), 1_000, "0" * 32, made_at))
     at = template.index(b"branches/")
     values = np.tile(np.frombuffer(template, np.uint8), (count, 1))
     values[:, at : at + width] = np.frombuffer("".join(addresses.to_pylist()).encode(), np.uint8).reshape(-1, width)

@@ -20,7 +20,7 @@ from desilt.lake.staging import CHANGES
 from desilt.sstable.values import encode_entry
 from large_lake import ADDRESS
 
-START = datetime(2010, 1, 1, tzinfo=UTC)
+START = datetime(2030, 1, 1, tzinfo=UTC)  # after what the names of objects say
 DAY = timedelta(days=1)
 HALVES = ("data", "logs")  # in the order of keys
 EACH = 5_000  # entries in a half

@@ -13,7 +13,7 @@ from desilt.domain.reason import Reason
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, address_hash
-from desilt.frames.mark import name_seconds
+from desilt.frames.mark import UID_CHARACTERS, name_seconds
 from desilt.frames.rules import ORDER, Numbers, Terms, Verdicts, judged, letting_go, past
 from desilt.sources.held import HeldFile, rows_of
 
@@ -112,7 +112,7 @@ class Bucket:
         texts = rows_of(one.file, file, self._number, ["address", *DATED]).take(rows["row"])
         numbers = [rows[HASH], rows["size_bytes"], pa.array(_groups(rows, one))]
         said = _created(texts)
-        named = name_seconds(pc.replace_substring_regex(texts["address"].combine_chunks(), "^.*/", "")) * 1_000_000
+        named = name_seconds(pc.utf8_slice_codeunits(texts["address"].combine_chunks(), -UID_CHARACTERS)) * 1_000_000
         times = [pa.array(np.maximum(said, named)), pa.array(said)]
         return pa.table([*numbers, texts["address"], texts["path"], *times], schema=ENTRIES)
 
