@@ -113,3 +113,30 @@ def test_holds_are_told_with_the_bytes_they_keep(repo):
     assert report.removed.objects == 0
     assert report.keep["held"].objects == 1
     assert {name: amount.bytes for name, amount in report.holds.items()} == {"by-address": 1}
+
+
+def test_of_branches_that_alone_reach_a_held_commit_none_goes(repo):
+    repo.put("ci-1", "b", b"2")
+    held = repo.commit("ci-1", "b").id
+    repo.create_branch("ci-3", "ci-1")
+    hold(repo, held)
+    days(repo, 15)
+    assert list(expire(repo).refs) == ["ci-2"]
+    assert names(repo) == ["ci-1", "ci-3", "main"]
+
+
+def test_a_hold_made_since_the_plan_keeps_every_branch(repo):
+    repo.put("ci-1", "b", b"2")
+    held = repo.commit("ci-1", "b").id
+    repo.put("ci-1", "c", b"3")
+    repo.commit("ci-1", "c")
+    days(repo, 15)
+    planned = plan(lifecycle.job, repo, in_process, Ask(policy=POLICY))
+    hold(repo, held)
+    assert set(sweep(repo, in_process, planned.run, SURE).refs) == {"ci-1", "ci-2"}
+    assert names(repo) == ["ci-1", "ci-2", "main"]
+
+
+def hold(repo, commit):
+    with repo.database.write() as tx:
+        holds.add(tx, repo.uid, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
