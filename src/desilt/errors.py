@@ -8,12 +8,14 @@
     │   └── InvalidUri      where a lake, a database or objects are said to be
     ├── NotFound            what was named is not there                   (exit 1)
     ├── Gone                it was there, and a run removed it            (exit 1)
+    │   └── CommitGone      a commit that no ref reached any more
     ├── Conflict            the state forbids it: look, then decide       (exit 1)
     │   ├── AlreadyExists
     │   ├── Dirty           uncommitted changes are in the way
     │   ├── NothingToCommit
     │   ├── BranchMoved     somebody else was faster; try again
     │   ├── BadTicket       altered, foreign, used or expired: ask for a new one
+    │   ├── BaseAbandoned   where two histories met is no longer part of them
     │   ├── WrongClock      this clock disagrees with the store's or with history
     │   └── MergeConflict   both sides changed the same paths
     ├── Unreadable          stored data is not what it must be            (exit 1)
@@ -89,6 +91,16 @@ class Gone(DesiltError):
         )
 
 
+class CommitGone(Gone):
+    def __init__(self, commit: str, run: str, at: datetime) -> None:
+        self.commit, self.run, self.at = commit, run, at
+        DesiltError.__init__(
+            self,
+            f"commit {commit} is gone: no ref reached it any more, and run {run} collected it "
+            f"on {at:%Y-%m-%d %H:%M:%S} UTC; choose another, see `desilt lake log`",
+        )
+
+
 class Conflict(DesiltError):
     pass
 
@@ -121,6 +133,15 @@ class BadTicket(Conflict):
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"the ticket for {path!r} {reason}; ask for a new address and upload there")
+
+
+class BaseAbandoned(Conflict):
+    def __init__(self, doing: str, base: str, way_out: str) -> None:
+        self.base = base
+        super().__init__(
+            f"{doing} begins at commit {base[:12]}, which was abandoned when history was shortened; "
+            f"to begin at an older one would bring deleted files back: {way_out}"
+        )
 
 
 class WrongClock(Conflict):

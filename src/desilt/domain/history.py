@@ -26,6 +26,12 @@ class Commit:
     message: str
     metadata: Mapping[str, str] = field(default_factory=dict)
     generation: int = 0  # longest way down to a root: a commit's is larger than its parents'
+    was: tuple[str, ...] | None = None  # the parents it was made with, if its history was edited since
+
+    @property
+    def made_from(self) -> tuple[str, ...]:
+        """The parents it was made with, whatever was edited since."""
+        return self.parents if self.was is None else self.was
 
 
 def new_commit(

@@ -1,14 +1,34 @@
-"""Commits as rows: kept for ever until a job removes them, read by id."""
+"""Commits as rows: kept until a job removes them, read by id.
+
+Nothing of a commit ever changes but its parents, when history is edited; those it
+was made with stay on record. A commit that was collected leaves a trace.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from desilt.domain.history import Commit, Fetch
 from desilt.domain.times import microseconds, moment
-from desilt.errors import NotFound, Unreadable
+from desilt.errors import CommitGone, NotFound, Unreadable
 from desilt.lake.database import Row, Transaction
 
 COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, generation"
+ROW = f"{COLUMNS}, was"
+AT_ONCE = 500  # parameters to a statement
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is left of a commit that a run collected: enough to say so, and to find where histories met."""
+
+    id: str
+    parents: tuple[str, ...]  # as it was made
+    created_at: datetime
+    generation: int
+    run: str
+    collected_at: datetime
 
 
 def insert(tx: Transaction, repository: str, commit: Commit) -> None:
@@ -27,8 +47,9 @@ def fetching(tx: Transaction, repository: str) -> Fetch:
 
     def fetch(commit_id: str) -> Commit:
         if commit_id not in known:
-            row = tx.one(f"SELECT {COLUMNS} FROM commits WHERE repository = ? AND id = ?", repository, commit_id)
+            row = tx.one(f"SELECT {ROW} FROM commits WHERE repository = ? AND id = ?", repository, commit_id)
             if row is None:
+                refuse_collected(tx, repository, commit_id)
                 raise NotFound("commit", commit_id)
             known[commit_id] = _commit(row)
         return known[commit_id]
@@ -38,7 +59,59 @@ def fetching(tx: Transaction, repository: str) -> Fetch:
 
 def every(tx: Transaction, repository: str) -> Iterator[Commit]:
     """All commits there are, reachable or not."""
-    return map(_commit, tx.rows(f"SELECT {COLUMNS} FROM commits WHERE repository = ?", repository))
+    return map(_commit, tx.rows(f"SELECT {ROW} FROM commits WHERE repository = ?", repository))
+
+
+def edit(tx: Transaction, repository: str, commit_id: str, *, seen: Sequence[str], parents: Sequence[str]) -> bool:
+    """Give a commit other parents, if it has those that were ``seen``; what it was made with is remembered."""
+    return bool(
+        tx.execute(
+            "UPDATE commits SET parents = ?, was = COALESCE(was, parents) "
+            "WHERE repository = ? AND id = ? AND parents = ?",
+            *(json.dumps(list(parents)), repository, commit_id, json.dumps(list(seen))),
+        )
+    )
+
+
+def collect(tx: Transaction, repository: str, ids: Sequence[str], *, run: str, at: datetime) -> None:
+    """Take commits away; from this transaction on, whoever asks for one is told that it is gone."""
+    tx.execute_many(
+        "INSERT INTO collected (repository, id, parents, created_at, generation, run, collected_at) "
+        "SELECT repository, id, COALESCE(was, parents), created_at, generation, ?, ? FROM commits "
+        "WHERE repository = ? AND id = ?",
+        ((run, microseconds(at), repository, name) for name in ids),
+    )
+    tx.execute_many("DELETE FROM commits WHERE repository = ? AND id = ?", ((repository, name) for name in ids))
+
+
+def trace(tx: Transaction, repository: str, commit_id: str) -> Trace | None:
+    """What is left of a commit that was collected."""
+    row = tx.one(
+        "SELECT id, parents, created_at, generation, run, collected_at FROM collected WHERE repository = ? AND id = ?",
+        *(repository, commit_id),
+    )
+    if row is None:
+        return None
+    name, parents, created_at, generation, run, at = row
+    return Trace(name, tuple(json.loads(parents)), moment(created_at), generation, run, moment(at))
+
+
+def refuse_collected(tx: Transaction, repository: str, commit_id: str) -> None:
+    """Raise :class:`CommitGone` if a run has collected the commit."""
+    left = trace(tx, repository, commit_id)
+    if left is not None:
+        raise CommitGone(left.id, left.run, left.collected_at)
+
+
+def there(tx: Transaction, repository: str, ids: Sequence[str]) -> set[str]:
+    """Which of ``ids`` are commits."""
+    found: set[str] = set()
+    for at in range(0, len(ids), AT_ONCE):
+        some = ids[at : at + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        rows = tx.rows(f"SELECT id FROM commits WHERE repository = ? AND id IN ({marks})", repository, *some)
+        found |= {str(row[0]) for row in rows}
+    return found
 
 
 def metaranges_since(tx: Transaction, repository: str, generation: int) -> set[str]:
@@ -63,9 +136,10 @@ def by_prefix(tx: Transaction, repository: str, prefix: str) -> list[str]:
 
 
 def _commit(row: Row) -> Commit:
-    commit_id, parents, metarange, created_at, committer, message, metadata, generation = row
+    commit_id, parents, metarange, created_at, committer, message, metadata, generation, was = row
     try:
-        parsed = tuple(json.loads(parents)), json.loads(metadata)
+        parsed = tuple(json.loads(parents)), json.loads(metadata), None if was is None else tuple(json.loads(was))
     except ValueError:
         raise Unreadable(f"commit {commit_id} has an unreadable row; restore the database from a copy") from None
-    return Commit(commit_id, parsed[0], metarange, moment(created_at), committer, message, parsed[1], generation)
+    at = moment(created_at)
+    return Commit(commit_id, parsed[0], metarange, at, committer, message, parsed[1], generation, parsed[2])

@@ -8,7 +8,7 @@ from enum import StrEnum
 from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Row, Transaction
 
-RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes, fence, ended_fence, refs"
+RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes, fence, ended_fence, refs, edits"
 BATCH = "number, file, asked, removed, gone, failed, held_again, removed_bytes"
 
 
@@ -35,6 +35,7 @@ class RunRow:
     fence: int = 0  # of the lock, when it began
     ended_fence: int | None = None  # another one: it was cut off, and taken over
     refs: int = 0  # planned to go
+    edits: int = 0  # commits planned to be edited, or to go
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ def begin(tx: Transaction, repository: str, run: RunRow) -> None:
     """Before anything is removed: the run is on record. Begun twice, it is begun once."""
     ended = None if run.ended_at is None else microseconds(run.ended_at)
     tx.execute(
-        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
         *(repository, run.id, run.job, run.policy, run.action, microseconds(run.started_at), ended),
-        *(run.state, run.objects, run.bytes, run.fence, run.ended_fence, run.refs),
+        *(run.state, run.objects, run.bytes, run.fence, run.ended_fence, run.refs, run.edits),
     )
 
 

@@ -91,6 +91,18 @@ def moved(tx: Transaction, uid: str) -> None:
     )
 
 
+def edit(tx: Transaction, uid: str) -> None:
+    """History is edited in this transaction, or commits go: plans made before are refused."""
+    moved(tx, uid)
+    tx.execute("UPDATE repositories SET edited = generation WHERE uid = ?", uid)
+
+
+def edited(tx: Transaction, uid: str) -> int:
+    """The generation of refs at which history was last edited; 0 if never."""
+    row = tx.one("SELECT edited FROM repositories WHERE uid = ?", uid)
+    return int(row[0]) if row else 0
+
+
 def writing(tx: Transaction, uid: str) -> None:
     """Until this transaction ends, nothing is condemned."""
     tx.lock(uid, shared=True)

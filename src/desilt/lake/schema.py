@@ -12,7 +12,7 @@ from desilt.lake.staging import address_of
 
 PAGE = 10_000
 
-VERSION = 2
+VERSION = 3
 
 STAGING = """CREATE TABLE staging (
         token TEXT NOT NULL,
@@ -52,6 +52,7 @@ RUNS = [
         fence {int} NOT NULL,     -- of the lock, when it began; another at its end tells that it was taken over
         ended_fence {int},
         refs {int} NOT NULL DEFAULT 0, -- planned to go
+        edits {int} NOT NULL DEFAULT 0, -- of history: commits planned to be edited, or to go
         objects {int} NOT NULL,   -- planned
         bytes {int} NOT NULL,
         PRIMARY KEY (repository, id)
@@ -97,6 +98,17 @@ RUNS = [
     )""",
 ]
 
+COLLECTED = """CREATE TABLE collected (     -- commits that a run removed: gone for readers, but known to merges
+        repository TEXT NOT NULL,
+        id TEXT NOT NULL,
+        parents TEXT NOT NULL,    -- JSON list, as the commit was made
+        created_at {int} NOT NULL,
+        generation {int} NOT NULL,
+        run TEXT NOT NULL,
+        collected_at {int} NOT NULL,
+        PRIMARY KEY (repository, id)
+    )"""
+
 TABLES = [
     "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE repositories (
@@ -105,6 +117,7 @@ TABLES = [
         default_branch TEXT NOT NULL,
         created_at {int} NOT NULL,
         generation {int} NOT NULL,  -- counts every move of a ref
+        edited {int} NOT NULL DEFAULT 0, -- the generation at which history was last edited
         secret TEXT NOT NULL,       -- signs tickets
         ticket_life {int} NOT NULL, -- microseconds
         manual_now {int}            -- where the clock stands; NULL: it is the system's
@@ -120,9 +133,11 @@ TABLES = [
         metadata TEXT NOT NULL,   -- JSON object
         generation {int} NOT NULL,
         inserted {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
+        was TEXT,                 -- JSON list: the parents it was made with; NULL: those it has
         PRIMARY KEY (repository, id)
     )""",
     "CREATE INDEX commits_inserted ON commits (repository, inserted)",
+    COLLECTED,
     """CREATE TABLE branches (
         repository TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -208,35 +223,60 @@ def check(database: Database) -> dict[str, str] | None:
 
 
 def upgrade(database: Database) -> None:
-    """From version 1: staged entries, commits and tombstones learn what a sweep asks them; runs get their tables."""
+    """From any earlier version, step by step; processes may race to it."""
     with database.write() as tx:
         tx.alone()
-        if _version(tx, database) != 1:
-            return  # somebody else was faster
-        statements = [
-            "ALTER TABLE commits ADD COLUMN inserted {int} NOT NULL DEFAULT 0",
-            "CREATE INDEX commits_inserted ON commits (repository, inserted)",
-            "ALTER TABLE tombstones ADD COLUMN size_bytes {int} NOT NULL DEFAULT 0",
-            "ALTER TABLE tombstones ADD COLUMN batch {int} NOT NULL DEFAULT -1",
-            "ALTER TABLE tombstones ADD COLUMN state TEXT NOT NULL DEFAULT 'condemned'",
-            "ALTER TABLE tombstones ADD COLUMN restored_at {int}",
-            *RUNS,
-            "ALTER TABLE staging RENAME TO staging_1",
-            STAGING,
-            "CREATE INDEX staging_addresses ON staging (address)",
-        ]
-        for statement in statements:
-            tx.execute(statement.format(**database.types))
-        old = (
-            (token, bytes(path), value) for token, path, value in tx.rows("SELECT token, path, value FROM staging_1")
+        version = _version(tx, database)
+        if version is not None and version < VERSION:
+            _from_1(tx, database) if version == 1 else _from_2(tx, database)
+            _from_1_or_2(tx, database)
+            tx.execute("UPDATE settings SET value = ? WHERE key = 'schema'", str(VERSION))
+
+
+def _from_1(tx: Transaction, database: Database) -> None:
+    """Staged entries, commits and tombstones learn what a sweep asks them; runs get their tables."""
+    _execute(
+        tx,
+        database,
+        "ALTER TABLE commits ADD COLUMN inserted {int} NOT NULL DEFAULT 0",
+        "CREATE INDEX commits_inserted ON commits (repository, inserted)",
+        "ALTER TABLE tombstones ADD COLUMN size_bytes {int} NOT NULL DEFAULT 0",
+        "ALTER TABLE tombstones ADD COLUMN batch {int} NOT NULL DEFAULT -1",
+        "ALTER TABLE tombstones ADD COLUMN state TEXT NOT NULL DEFAULT 'condemned'",
+        "ALTER TABLE tombstones ADD COLUMN restored_at {int}",
+        *RUNS,
+        "ALTER TABLE staging RENAME TO staging_1",
+        STAGING,
+        "CREATE INDEX staging_addresses ON staging (address)",
+    )
+    old = ((token, bytes(path), value) for token, path, value in tx.rows("SELECT token, path, value FROM staging_1"))
+    while page := list(islice(old, PAGE)):
+        tx.execute_many(
+            "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?)",
+            ((token, path, value, address_of(path, value)) for token, path, value in page),
         )
-        while page := list(islice(old, PAGE)):
-            tx.execute_many(
-                "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?)",
-                ((token, path, value, address_of(path, value)) for token, path, value in page),
-            )
-        tx.execute("DROP TABLE staging_1")
-        tx.execute("UPDATE settings SET value = ? WHERE key = 'schema'", str(VERSION))
+    tx.execute("DROP TABLE staging_1")
+
+
+def _from_2(tx: Transaction, database: Database) -> None:
+    """Runs that were there before count edits too."""
+    _execute(tx, database, "ALTER TABLE runs ADD COLUMN edits {int} NOT NULL DEFAULT 0")
+
+
+def _from_1_or_2(tx: Transaction, database: Database) -> None:
+    """History can be edited, and commits can go."""
+    _execute(
+        tx,
+        database,
+        "ALTER TABLE repositories ADD COLUMN edited {int} NOT NULL DEFAULT 0",
+        "ALTER TABLE commits ADD COLUMN was TEXT",
+        COLLECTED,
+    )
+
+
+def _execute(tx: Transaction, database: Database, *statements: str) -> None:
+    for statement in statements:
+        tx.execute(statement.format(**database.types))
 
 
 def _version(tx: Transaction, database: Database) -> int | None:

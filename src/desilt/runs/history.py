@@ -1,0 +1,68 @@
+"""What an expiration does to history, commit by commit: to be carried out, to be drawn, and to be read by people.
+
+It is kept beside the plan, as ``history.json``.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from desilt.errors import Unreadable
+
+FILE = "history.json"
+
+
+class Fate(StrEnum):
+    """What becomes of a commit; the first that is so is told."""
+
+    ABANDONED = "abandoned"  # no ref reaches it any more
+    EDITED = "edited"  # it stays, and gets other parents
+    POINTED = "pointed at"  # old, and stays because a ref or a hold names it
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A commit, with its parents before and after."""
+
+    id: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    created_at: str  # ISO 8601, UTC
+    message: str
+    fate: Fate
+    why: str = ""
+    refs: tuple[str, ...] = ()  # that point to it, as people call them: "main", "tag v1", "hold 7f3a"
+    by: tuple[str, ...] = ()  # of an abandoned one: the refs that reached it
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A history before and after. Dots are in order: children before their parents, newest first."""
+
+    dots: tuple[Dot, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)  # refs with old tips that stay, and why
+    deleted: Mapping[str, str] = field(default_factory=dict)  # refs that go, and why
+
+    def count(self, fate: Fate) -> int:
+        return sum(dot.fate is fate for dot in self.dots)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+
+def read_change(text: str) -> Change:
+    """A change from its JSON."""
+    try:
+        facts: dict[str, Any] = json.loads(text)
+        dots = tuple(_dot(one) for one in facts["dots"])
+        return Change(dots, facts["skipped"], facts["deleted"])
+    except (ValueError, TypeError, KeyError):
+        raise Unreadable("this is not what a run planned for history; plan again") from None
+
+
+def _dot(facts: dict[str, Any]) -> Dot:
+    lists = {name: tuple(facts[name]) for name in ("before", "after", "refs", "by")}
+    return Dot(**{**facts, **lists, "fate": Fate(facts["fate"])})
