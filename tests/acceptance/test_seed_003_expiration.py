@@ -12,8 +12,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.domain.expiration import Node, Ref, abandon, after, expire
+from desilt.domain.expiry import Expiry, Omission
 from desilt.domain.keeping import Keep, walk_down
-from desilt.errors import BadRequest
+from desilt.errors import BadRequest, CommitGone
+from desilt.jobs import collection, expiration
+from desilt.jobs.job import Ask
+from desilt.jobs.running import run
+from desilt.lake import commits, fsck
+from desilt.sources.spread import in_process
+from desilt.sweep.guard import Limits
+from seed_003 import sample
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CUTOFF = START + timedelta(days=8)  # commit N is made on day N: 8 is the first that is young
@@ -191,3 +199,77 @@ def test_the_sample_with_keep_rules():
     assert found.kept.keys() == {"3", "5", "6", "7"}
     assert sorted(found.abandoned) == ["1", "2", "4"]
     assert found.deleted_refs == {}
+
+
+# ---- the same on a lake
+
+
+SURE = Limits(max_share=1.0, confirm=True)
+
+
+@pytest.fixture
+def lake(tmp_path):
+    opened, repo, made = sample(tmp_path / "lake")
+    yield repo, made
+    opened.close()
+
+
+def drawn(repo, made):
+    """The lake's commits as a drawing has them; those that were collected are left out."""
+    number = {commit: one for one, commit in made.items()}
+    with repo.database.read() as tx:
+        found = list(commits.every(tx, repo.uid))
+    return {
+        number[one.id]: Node(number[one.id], tuple(number[up] for up in one.parents), one.created_at) for one in found
+    }
+
+
+def expired(repo, **wish):
+    return run(expiration.job, repo, in_process, Ask(wish=Expiry(CUTOFF, **wish)), SURE)[-1]
+
+
+def collected(repo):
+    return run(collection.job, repo, in_process, Ask(), SURE)[-1]
+
+
+def only(drawing, *numbers):
+    return {name: node for name, node in tree(drawing)[0].items() if name in numbers}
+
+
+def test_the_sample_on_a_lake(lake):
+    repo, made = lake
+    assert drawn(repo, made) == NODES
+    report = expired(repo)
+    assert drawn(repo, made) == tree(AFTER_QA)[0]
+    assert (report.history["edited"], report.history["abandoned"]) == (4, 2)
+    assert b"".join(repo.get(made["7"], "test")) == b"7"  # abandoned, and readable by its id
+    assert expired(repo).history["edited"] == 0
+
+    assert collected(repo).history["commits collected"] == 2
+    assert drawn(repo, made) == only(AFTER_QA, *map(str, (0, 1, 2, 3, 4, 5, *range(8, 15))))
+    for number in "67":
+        with pytest.raises(CommitGone, match="no ref reached it any more"):
+            repo.stat(made[number], "test")
+
+    report = expired(repo, delete_tags=True)
+    assert report.refs == {"tag1": "deleted", "tag2": "deleted"}
+    assert report.history["abandoned"] == 5
+    assert collected(repo).history["commits collected"] == 5
+    assert drawn(repo, made) == only(AFTER_QA, "0", *map(str, range(8, 15)))
+    again = collected(repo)
+    assert (again.history["commits collected"], again.removed.objects) == (0, 0)
+
+    assert {branch.name: b"".join(repo.get(branch.name, branch.name)) for branch in repo.branches()} == {
+        "develop": b"11", "main": b"14", "qa": b"8", "test": b"9"
+    }  # fmt: skip
+    assert fsck.check(repo, deep=True).sound
+
+
+def test_the_simpler_problem_on_a_lake(lake):
+    repo, made = lake
+    wish = Omission("main", made["13"][:12], "main~2")
+    run(expiration.job, repo, in_process, Ask(wish=wish), SURE)
+    assert [commit.message for commit in repo.log("main")][:3] == ["14", "5", "4"]
+    assert b"".join(repo.get(made["13"], "main")) == b"13"
+    with pytest.raises(BadRequest, match=r"is what tag 'tag2' points to; leave it out"):
+        run(expiration.job, repo, in_process, Ask(wish=Omission("main", made["5"], made["4"])), SURE)

@@ -77,16 +77,33 @@ def test_the_stores_themselves_remove_only_when_they_are_asked():
             assert all(isinstance(one, ast.Name) and one.id == "self" for one in calls), name
 
 
-def test_only_the_lake_deletes_rows_and_never_commits_repositories_or_the_ledger():
-    kept = {"commits", "repositories", "tombstones", "runs", "batches", "locks", "settings"}
+def test_only_the_lake_deletes_rows_and_never_repositories_or_the_ledger():
+    kept = {"collected", "repositories", "tombstones", "runs", "batches", "locks", "settings"}
     found = {
         (name, table) for name, tree in modules().items() for text in texts(tree) for table in DELETES.findall(text)
     }
     assert {name for name, _ in found if not name.startswith("lake/")} == set()
     assert {(name, table) for name, table in found if table.lower() in kept} == set()
     may_go = {"staging", "staging_1", "tickets", "watermarks", "sealed", "branches", "tags", "holds", "policies"}
-    assert {table for _, table in found} <= may_go
+    assert {table for _, table in found} <= may_go | {"commits"}
     assert len(found) > 6
+
+
+def test_only_a_sweep_takes_commits_or_edits_them():
+    """Rows go where their trace is written, and nobody but a sweep asks for it."""
+    found = {name for name, tree in modules().items() for text in texts(tree) if "commits" in DELETES.findall(text)}
+    assert found == {"lake/commits.py"}
+    asking = {
+        (name, node.func.attr)
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("collect", "edit")
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "commits"
+    }
+    assert asking == {("sweep/commits.py", "collect"), ("sweep/history.py", "edit")}
 
 
 def test_no_statement_leaves_open_what_it_deletes_from():

@@ -130,7 +130,7 @@ def test_commits_that_no_ref_reaches_are_said_to_be_so(repo):
     assert (one.verdict, one.refs, one.staged) == ("committed", (), ())
     assert [(held.id, held.reachable) for held in one.commits] == [(detached.id, False)]
     assert one.branch == address.split("/")[1]
-    assert answer(one).endswith("1 commit holds it, though no ref reaches it.")
+    assert answer(one).endswith("1 commit holds it, though no ref reaches it; `desilt collect` would take it.")
 
 
 def test_reachable_commits_are_counted_apart_from_those_that_are_not(repo):

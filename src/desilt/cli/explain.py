@@ -12,7 +12,7 @@ from desilt.domain.reason import Reason
 from desilt.domain.units import size
 from desilt.jobs.explaining import explain as find_out
 from desilt.jobs.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
-from desilt.lake.holds import Hold
+from desilt.lake.holds import Hold, Kind
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
 
@@ -91,7 +91,9 @@ def commits(one: Explanation) -> str:
     many = len(one.commits)
     hold = f"{many:,} commits hold it" if many > 1 else "1 commit holds it"
     if not one.refs:
-        return f"{hold}, though no ref reaches {'them' if many > 1 else 'it'}"
+        held = any(hold.kind is Kind.REF for hold in one.orders)
+        then = ", and a hold keeps it" if held else "; `desilt collect` would take it"
+        return f"{hold}, though no ref reaches {'them' if many > 1 else 'it'}{then}"
     reachable = sum(commit.reachable for commit in one.commits)
     some_of = "" if reachable == many else f"{reachable:,} of them "
     return f"{hold}, {some_of}reachable from {several([ref_name(ref.kind, ref.name) for ref in one.refs])}"

@@ -16,8 +16,10 @@ from desilt.lake.repository import Repository
 SHOWN = 5  # findings of a kind; --json has more
 WAYS_ON = {
     "missing-commit": "restore the database from a copy",
+    "collected-commit": "restore the database from a copy",
     "corrupt-commit": "restore the database from a copy",
     "missing-table": "restore these files, below _lakefs/, from a copy of the objects",
+    "condemned-table": "sweep nothing more; keep a copy of these files, below _lakefs/, and restore the database",
     "corrupt-table": "restore these files, below _lakefs/, from a copy of the objects",
     "missing-object": "restore the objects from a copy, or put the paths again",
     "wrong-size": "restore the objects from a copy, or put the paths again",

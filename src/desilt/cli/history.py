@@ -78,6 +78,8 @@ def log(
 def show(repository: Repository, ref: str, as_json: bool) -> None:
     """Show the commit at REF."""
     found = asdict(repository.resolve(ref).commit)
+    if found["was"] is None and not as_json:
+        del found["was"]  # its history was never edited
     emit_one(found, as_json=as_json)
 
 
@@ -97,6 +99,7 @@ def diff(repository: Repository, left: str, right: str | None, since_base: bool,
 @click.argument("source")
 @click.argument("branch")
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Who wins where both sides changed a path.")
+@click.option("--base", metavar="REF", help="Bring what changed since this commit; else, since the two histories met.")
 @message_option
 @metadata_option
 @committer_option
@@ -105,13 +108,16 @@ def merge(
     source: str,
     branch: str,
     strategy: Strategy | None,
+    base: str | None,
     message: str,
     meta: dict[str, str],
     committer: str,
     as_json: bool,
 ) -> None:
     """Merge SOURCE, a ref, into BRANCH. Conflicts are listed, and nothing is changed."""
-    made = repository.merge(source, branch, message=message, committer=committer, metadata=meta, strategy=strategy)
+    made = repository.merge(
+        source, branch, message=message, committer=committer, metadata=meta, strategy=strategy, base=base
+    )
     if made is None:
         done(f"{branch} has all of {source} already", {"merged": False}, as_json=as_json)
     else:

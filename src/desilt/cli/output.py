@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 Row = Mapping[str, Any]
-NUMBERS = ("size", "entries", "objects", "bytes", "staged")
+NUMBERS = ("size", "entries", "objects", "bytes", "staged", "alone", "reaches", "objects reached")
 
 
 def console() -> Console:

@@ -2,6 +2,7 @@
 
 import click
 
+from desilt.cli.changes import change_of, show_change
 from desilt.cli.output import show_table
 from desilt.domain.units import size
 from desilt.errors import DesiltError
@@ -9,19 +10,43 @@ from desilt.lake.repository import Repository
 from desilt.runs.plan import Action
 from desilt.runs.report import Amount, Report, Swept
 
+NO_WAY_BACK = ("expire", "collect")
 SWEPT_IN_PART = 3  # the exit code
-UNSEEN = {False: "known from the last run", True: "not of age, or were looked at by an earlier run"}
+UNSEEN = {
+    "gc": "known from the last run",
+    "lifecycle": "not of age, or were looked at by an earlier run",
+    "collect": "only in commits that stay",
+}
 
 
 def show(repository: Repository, report: Report) -> None:
     """A report: what would go or went, what stays, and how to go on."""
+    change = change_of(repository, report)
+    if change is not None:
+        show_change(report, change)
+    else:
+        _show_objects(report)
+    if report.own:
+        click.echo(f"\n{bold('Files of desilt itself')} that are needed no longer")
+        show_table(
+            [{"what": name, "files": one.objects, "size": size(one.bytes)} for name, one in report.own.items()],
+            ["what", "files", "size"],
+        )
+    click.echo(f"\nThe whole list is in {page(repository, report)}")
+
+
+def _show_objects(report: Report) -> None:
     looked_at = report.removed + report.kept
     rest = report.stored.objects - looked_at.objects
-    known = f"; {rest:,} more are {UNSEEN[report.by == 'rule']}" if rest else ""
+    known = f"; {rest:,} more are {UNSEEN.get(report.job, UNSEEN['gc'])}" if rest else ""
     click.echo(f"Run {report.run} looked at {told(looked_at)} in {sum(report.seconds.values()):.1f} s{known}.")
+    if commits := report.history.get("commits collected"):
+        would = "would go" if report.swept is None else "are gone" if commits > 1 else "is gone"
+        them = "them" if commits > 1 else "it"
+        click.echo(f"\n{bold(f'{commits:,} commit{plural(commits)} {would}')}: nothing reaches {them} any more.")
     if report.removed.objects:
         _show_going(report)
-    else:
+    elif not commits:
         click.echo("\nNothing is to go.")
     if report.keep:
         click.echo(f"\n{bold('Stays')}: {told(report.kept)}")
@@ -43,7 +68,6 @@ def show(repository: Repository, report: Report) -> None:
         show_table([{"branch": name, "": why} for name, why in report.refs.items()], ["branch", ""])
     if report.swept:
         click.echo(f"\n{bold('Done')}: {outcome(report.swept)}")
-    click.echo(f"\nThe whole list is in {page(repository, report)}")
 
 
 def _show_going(report: Report) -> None:
@@ -59,7 +83,8 @@ def _show_going(report: Report) -> None:
         ],
         [report.by, "reason", "objects", "size"],
     )
-    click.echo(f"\n{bold('Biggest prefixes')} of that")
+    if report.prefixes:
+        click.echo(f"\n{bold('Biggest prefixes')} of that")
     show_table(
         [
             {"prefix": prefix, "objects": amount.objects, "size": size(amount.bytes)}
@@ -71,12 +96,12 @@ def _show_going(report: Report) -> None:
 
 def show_ways_on(report: Report, refusal: DesiltError | None) -> None:
     """How to go on from a plan."""
-    if not report.removed.objects and not report.refs:
+    if not (report.removed.objects or report.refs or report.own or any(report.history.values())):
         return
     if refusal is not None:
         click.echo(f"A sweep would be refused now: {refusal}")
     click.echo(f"Carry it out with: desilt sweep {click.get_current_context().params['repo']} {report.run}")
-    if report.action == Action.DELETE:
+    if report.action == Action.DELETE and report.job not in NO_WAY_BACK:
         click.echo("Plan with --to trash to be able to bring things back.")
 
 
@@ -101,7 +126,11 @@ def page(repository: Repository, report: Report) -> str:
 
 
 def told(amount: Amount) -> str:
-    return f"{amount.objects:,} object{'s' * (amount.objects != 1)} of {size(amount.bytes)}"
+    return f"{amount.objects:,} object{plural(amount.objects)} of {size(amount.bytes)}"
+
+
+def plural(count: int) -> str:
+    return "s" * (count != 1)
 
 
 def bold(text: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from desilt import spark
+from desilt.cli import changes
+from desilt.cli.changes import change_of
 from desilt.cli.params import Moment, Share, Span
 from desilt.cli.progress import Progress
 from desilt.cli.reports import finish, show, show_ways_on
@@ -104,7 +106,7 @@ def plan_and_show(
     report = plan(job, repository, spread, ask)
     told.finish()
     if as_json:
-        click.echo(report.to_json(), nl=False)
+        click.echo(changes.as_json(report, change_of(repository, report)), nl=False)
     else:
         show(repository, report)
         show_ways_on(report, refusal(job, repository, report.run, limits))
@@ -119,7 +121,7 @@ def run_and_show(
     for finished in reports[:-1]:
         click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)
     if as_json:
-        click.echo(reports[-1].to_json(), nl=False)
+        click.echo(changes.as_json(reports[-1], change_of(repository, reports[-1])), nl=False)
     else:
         show(repository, reports[-1])
     for report in reports:

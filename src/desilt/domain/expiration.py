@@ -23,6 +23,8 @@ from desilt.domain.potential import reach
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound, Unreadable
 
+SHORT = 12  # characters of an id, for people
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -35,7 +37,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
-    kind: Literal["branch", "tag"]
+    kind: Literal["branch", "tag", "hold"]  # a hold keeps what a tag would, and never goes
     name: str
     target: str
 
@@ -87,13 +89,14 @@ def expire(
     cut = f"before {check_date(before).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     young = {name for name, node in nodes.items() if node.created_at >= before}
     live = [ref for ref in refs if ref.target in young]
-    held = kept(nodes, [(str(ref), ref.target) for ref in live], keep) if keep else {}
+    lines = [(str(ref), ref.target) for ref in live if ref.kind != "hold"]
+    held = kept(nodes, lines, keep) if keep else {}
     stays = young | held.keys() | {name for name, node in nodes.items() if not node.parents}
 
     skipped, deleted = dict[Ref, str](), dict[Ref, str]()
     for ref in sorted(set(refs).difference(live)):
-        old = f"its tip {ref.target} is from {cut}"
-        if not (delete_expired_tags if ref.kind == "tag" else delete_expired_branches):
+        old = f"its tip {ref.target[:SHORT]} is from {cut}"
+        if not {"tag": delete_expired_tags, "branch": delete_expired_branches}.get(ref.kind):
             skipped[ref] = old
         elif ref.name in protected:
             skipped[ref] = f"{old}, but it is protected: {protected[ref.name]}"
@@ -105,10 +108,7 @@ def expire(
         raise BadRequest(f"the tips of all refs are from {cut}, so all would go; protect the default branch")
 
     edits = _edits(nodes, live, stays, cut)
-    edited = {edit.id: edit.new_parents for edit in edits}
-    tips = [ref.target for ref in (*live, *skipped)]
-    reached = set(walk_down(tips, lambda name: edited.get(name, nodes[name].parents)))
-    abandoned = {name: by for name, by in reaching.items() if by and name not in reached}
+    abandoned = _abandoned(nodes, reaching, edits, [*live, *skipped])
     if wrong := sorted(young & abandoned.keys()):
         raise Unreadable(f"commit {wrong[0]} is not from {cut}, but one that descends from it is; see `desilt fsck`")
     return Expiration(
@@ -147,7 +147,12 @@ def abandon(nodes: Mapping[str, Node], refs: Sequence[Ref], ref: Ref, first: str
             raise BadRequest(f"commit {name} is what {naming[0]} points to; leave it out, or delete that ref first")
     above = nodes[line[start - 1]]
     parents = Detour(nodes, nodes.keys() - run).parents(above)
-    return Reparent(above.id, above.parents, parents, f"{first} to {last} abandoned in {ref}")
+    return Reparent(above.id, above.parents, parents, f"{first[:SHORT]} to {last[:SHORT]} abandoned in {ref}")
+
+
+def alone(nodes: Mapping[str, Node], refs: Sequence[Ref], edit: Reparent) -> Expiration:
+    """What one edit changes."""
+    return Expiration((edit,), _abandoned(nodes, _reaching(nodes, refs), [edit], refs), {}, {}, {}, {})
 
 
 def after(nodes: Mapping[str, Node], change: Expiration | Reparent) -> dict[str, Node]:
@@ -156,13 +161,26 @@ def after(nodes: Mapping[str, Node], change: Expiration | Reparent) -> dict[str,
     return {**nodes, **{edit.id: replace(nodes[edit.id], parents=edit.new_parents) for edit in edits}}
 
 
+def _abandoned(
+    nodes: Mapping[str, Node],
+    reaching: Mapping[str, tuple[Ref, ...]],
+    edits: Iterable[Reparent],
+    staying: Iterable[Ref],
+) -> dict[str, tuple[Ref, ...]]:
+    """The commits that refs reached, and that those ``staying`` reach no more once ``edits`` are made."""
+    edited = {edit.id: edit.new_parents for edit in edits}
+    tips = [ref.target for ref in staying]
+    reached = set(walk_down(tips, lambda name: edited.get(name, nodes[name].parents)))
+    return {name: by for name, by in reaching.items() if by and name not in reached}
+
+
 def _edits(nodes: Mapping[str, Node], live: Iterable[Ref], stays: Set[str], cut: str) -> tuple[Reparent, ...]:
     detour, edits = Detour(nodes, stays), list[Reparent]()
     for name in walk_down((ref.target for ref in live), lambda name: detour.parents(nodes[name])):
         node, parents = nodes[name], detour.parents(nodes[name])
         if parents != node.parents:
             gone = dict.fromkeys(parent for parent in node.parents if parent not in stays)
-            why = f"parent{'s' * (len(gone) > 1)} {', '.join(gone)} from {cut}"
+            why = f"parent{'s' * (len(gone) > 1)} {', '.join(one[:SHORT] for one in gone)} from {cut}"
             edits.append(Reparent(name, node.parents, parents, why))
     return tuple(sorted(edits, key=lambda edit: (nodes[edit.id].created_at, edit.id)))
 

@@ -1,7 +1,8 @@
 """The commit graph: what a commit is, what it descends from, where two meet.
 
-Everything here works on a ``fetch`` from id to :class:`Commit`, so that a walk
-touches only the commits it needs, wherever they are kept.
+Everything here works on a ``fetch`` from id to :class:`Commit`, or to whatever is
+:class:`Linked` like one, so that a walk touches only the commits it needs,
+wherever they are kept.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol, TypeVar
 
 Fetch = Callable[[str], "Commit"]
 
@@ -34,6 +36,25 @@ class Commit:
         return self.parents if self.was is None else self.was
 
 
+class Linked(Protocol):
+    """What a walk asks of a commit."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def parents(self) -> tuple[str, ...]: ...
+
+    @property
+    def created_at(self) -> datetime: ...
+
+    @property
+    def generation(self) -> int: ...
+
+
+L = TypeVar("L", bound=Linked)
+
+
 def new_commit(
     *,
     parents: Iterable[Commit],
@@ -52,7 +73,7 @@ def new_commit(
     return Commit(digest, ids, metarange, created_at, committer, message, dict(metadata), generation)
 
 
-def walk(fetch: Fetch, *tips: str) -> Iterator[Commit]:
+def walk(fetch: Callable[[str], L], *tips: str) -> Iterator[L]:
     """Every commit that ``tips`` descend from, themselves first; children always before parents."""
     seen = set(tips)
     queue = [_youngest_first(fetch(tip)) for tip in seen]
@@ -66,7 +87,7 @@ def walk(fetch: Fetch, *tips: str) -> Iterator[Commit]:
                 heapq.heappush(queue, _youngest_first(fetch(parent)))
 
 
-def merge_base(fetch: Fetch, left: str, right: str) -> Commit | None:
+def merge_base(fetch: Callable[[str], L], left: str, right: str) -> L | None:
     """The youngest commit both descend from; None where two histories never met.
 
     Commits are taken youngest generation first, each painted with the sides that
@@ -88,5 +109,5 @@ def merge_base(fetch: Fetch, left: str, right: str) -> Commit | None:
     return None
 
 
-def _youngest_first(commit: Commit) -> tuple[int, float, str, Commit]:
+def _youngest_first(commit: L) -> tuple[int, float, str, L]:
     return (-commit.generation, -commit.created_at.timestamp(), commit.id, commit)

@@ -26,7 +26,12 @@ class Reason(StrEnum):
     CURRENT = "current"  # the head of a branch has it, and the rule is for what is not
     HOLDER = "holder"  # on another branch, or under another path, it is not old enough, or not covered
     EXPIRED = "expired"  # every branch and every path lets it go: it goes
+    # of what commits had that nothing reaches any more:
+    COLLECTED = "collected"  # nothing else has it: it goes
 
     @property
     def verdict(self) -> Verdict:
-        return Verdict.REMOVE if self in (Reason.UNREFERENCED, Reason.EXPIRED) else Verdict.KEEP
+        return Verdict.REMOVE if self in GOING else Verdict.KEEP
+
+
+GOING = (Reason.UNREFERENCED, Reason.EXPIRED, Reason.COLLECTED)

@@ -6,11 +6,11 @@ from desilt.domain.address import PARTITION_AGE
 from desilt.domain.policy import Policy
 from desilt.domain.stale import Activity, stale
 from desilt.domain.times import moment
-from desilt.lake import staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
 from desilt.lake.refs import Branch
+from desilt.sources.graph import speaks_for
 from desilt.sources.reached import History
 
 
@@ -42,15 +42,4 @@ def _activity(tx: Transaction, core: Core, history: History, branch: Branch) -> 
     row = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
     uploads = [moment(row[0]) + PARTITION_AGE] if row and row[0] is not None else []  # until it closed, at the latest
     last = max([branch.created_at, history.commits[branch.head].created_at, *uploads])
-    return Activity(branch.name, branch.created_at, last, _keeps(tx, core, branch))
-
-
-def _keeps(tx: Transaction, core: Core, branch: Branch) -> str:
-    """What speaks for the branch."""
-    if branch.name == core.default_branch:
-        return "it is the default branch"
-    if not staging.is_empty(tx, branch.tokens):
-        return "it has staged entries"
-    if tickets.open_on(tx, core.uid, branch.uid, core.clock()):
-        return "it has open tickets"
-    return ""
+    return Activity(branch.name, branch.created_at, last, speaks_for(tx, core, branch))

@@ -1,10 +1,10 @@
 """All jobs there are, by name."""
 
 from desilt.errors import NotFound
-from desilt.jobs import lifecycle, uncommitted
+from desilt.jobs import collection, expiration, lifecycle, uncommitted
 from desilt.jobs.job import Job
 
-JOBS = {one.name: one for one in (uncommitted.job, lifecycle.job)}
+JOBS = {one.name: one for one in (uncommitted.job, lifecycle.job, expiration.job, collection.job)}
 
 
 def find(name: str) -> Job:

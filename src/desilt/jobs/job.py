@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from desilt.domain.expiry import Wish
 from desilt.domain.policy import Policy
 from desilt.domain.run import Run
 from desilt.jobs.judging import Answer
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
+from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
+from desilt.runs.history import Change
 from desilt.runs.plan import Action, Plan
 from desilt.runs.report import Amount
 from desilt.sources.lake import LakeSource
@@ -30,6 +33,9 @@ class Ask:
     inventory: str | None = None  # a listing that somebody else made
     max_inventory_age: timedelta = timedelta(hours=48)
     policy: Policy | None = None  # None: the one that was set for the repository
+    wish: Wish | None = None  # of history
+    older_than: timedelta | None = None  # None: what is usual for the job
+    keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +57,22 @@ class Marked:
     watches: Mapping[str, Any] | None = None
     refs: Sequence[Mapping[str, str]] = ()  # branches that go too
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept
+    besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
     by: str = "branch"  # what the first key of what goes is
+    history: Mapping[str, Any] | None = None  # what is done to commits
+    change: Change | None = None  # the same, to be looked at
+    told: Mapping[str, int] = field(default_factory=dict)  # the same, in figures
+    tidies: Sequence[Mapping[str, Any]] = ()  # files of desilt itself that are needed no longer
+
+
+Fates = Callable[[Repository, Lock, Plan], Mapping[str, str]]  # what became of the refs that a plan names
 
 
 class Save(Protocol):
     """What follows once every planned object has an outcome; the watermark is written in the returned function."""
 
     def __call__(
-        self, plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]
+        self, plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow], /
     ) -> Callable[[Transaction], None]: ...
 
 
@@ -70,6 +84,8 @@ class Job:
     mark: Callable[[Run, LakeSource, Spread, Ask], Marked]
     policy: Callable[[Repository, Plan], str]  # what it is told to do there, by now
     save: Save
+    before: Fates | None = None  # what is done to history before any object is touched
+    after: Fates | None = None  # and to refs once all of them have an outcome
 
 
 class Stages:

@@ -62,6 +62,8 @@ class Answer:
     done_objects: Counter[str] = field(default_factory=Counter)  # by branch: settled, and kept for good
     done_bytes: Counter[str] = field(default_factory=Counter)
     passed: int = 0  # out of scope
+    stored_objects: int = 0  # where a job counts them as it goes
+    stored_bytes: int = 0
     files: tuple[PlanFile, ...] = ()
     pending: tuple[HeldFile, ...] = ()
     damaged: frozenset[str] = frozenset()  # files that could not be read: then nothing else here counts
@@ -75,6 +77,8 @@ class Answer:
             self.done_objects + other.done_objects,
             self.done_bytes + other.done_bytes,
             self.passed + other.passed,
+            self.stored_objects + other.stored_objects,
+            self.stored_bytes + other.stored_bytes,
             self.files + other.files,
             self.pending + other.pending,
             self.damaged | other.damaged,
@@ -162,13 +166,13 @@ def write_plan(store: ObjectStore, key: str, rows: pa.Table) -> PlanFile:
     return PlanFile(key, rows.num_rows, pc.sum(rows["size_bytes"]).as_py() or 0, hashlib.sha256(data).hexdigest())
 
 
-def going(gone: pa.Table) -> pa.Table:
+def going(gone: pa.Table, said: Mapping[str, str] = SAID) -> pa.Table:
     """INVENTORY rows that go, as PLAN."""
     addresses = addresses_of(gone)
     if not np.array_equal(address_hash(addresses.combine_chunks()), gone[HASH].to_numpy()):
         raise CorruptTable("inventory", "an address is not the one that was listed")
     columns = [addresses, gone["size_bytes"], gone["modified_at"]]
-    columns += [pa.repeat(text, gone.num_rows) for text in SAID.values()]
+    columns += [pa.repeat(text, gone.num_rows) for text in said.values()]
     return pa.table(columns, schema=PLAN)
 
 
@@ -190,10 +194,10 @@ def count_kept(answer: Answer, rows: pa.Table, found: npt.NDArray[np.int8], over
         answer.done_bytes[total.branch] += total.bytes
 
 
-def count_gone(answer: Answer, gone: pa.Table) -> None:
+def count_gone(answer: Answer, gone: pa.Table, reason: Reason = Reason.UNREFERENCED) -> None:
     """Add what goes, by branch and partition."""
     for total in totals(gone):
-        answer.objects[total.branch, Reason.UNREFERENCED.value] += total.objects
-        answer.bytes[total.branch, Reason.UNREFERENCED.value] += total.bytes
+        answer.objects[total.branch, reason.value] += total.objects
+        answer.bytes[total.branch, reason.value] += total.bytes
         answer.prefix_objects[total.folder] += total.objects
         answer.prefix_bytes[total.folder] += total.bytes

@@ -47,6 +47,7 @@ from desilt.sources.lake import LakeSource
 from desilt.sources.reached import History, Reach, by_metarange, read_history
 from desilt.sources.removed import distrust, removed
 from desilt.sources.spread import Spread
+from desilt.sweep.branches import delete_stale
 
 JOB = "lifecycle"
 SKEW = timedelta(hours=1)  # by which an entry may be younger than its commit, where clocks differ
@@ -259,4 +260,4 @@ def save(plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]
     return lasting.moving(repository, JOB, plan, value)
 
 
-job = Job(JOB, mark, policy_now, save)
+job = Job(JOB, mark, policy_now, save, after=delete_stale)

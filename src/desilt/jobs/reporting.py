@@ -11,9 +11,12 @@ from desilt.lake.repository import Repository
 from desilt.objects.file import ObjectFile
 from desilt.runs import html
 from desilt.runs.folder import Folder
+from desilt.runs.history import FILE as HISTORY
+from desilt.runs.history import read_change
 from desilt.runs.html import Removed
 from desilt.runs.plan import Plan
 from desilt.runs.report import Amount, Report, of_run
+from desilt.sweep import commits, history
 
 BIGGEST = 10
 
@@ -40,18 +43,31 @@ def planned(repository: Repository, run: Run, marked: Marked, action: str) -> Re
         prefixes=prefixes,
         inputs=marked.inputs,
         seconds=marked.seconds,
-        stored=marked.stored,
+        stored=marked.stored + marked.besides,
         action=action,
         by=marked.by,
         refs={one["name"]: one["why"] for one in marked.refs},
         holds=marked.holds,
+        history=marked.told,
+        own={one["what"]: Amount(one["objects"], one["bytes"]) for one in marked.tidies},
     )
+
+
+def done(repository: Repository, plan: Plan) -> dict[str, int]:
+    """What a plan has done to history by now."""
+    if not plan.history:
+        return {}
+    if "edits" in plan.history:
+        return {"edited": history.done(repository, plan)}
+    return {"commits collected": commits.done(repository, plan)}
 
 
 def publish(repository: Repository, folder: Folder, report: Report, plan: Plan) -> None:
     """Write ``report`` into the run's folder, as JSON and as a page."""
     names = {branch.uid: branch.name for branch in repository.branches()}
-    folder.put_text("report.html", html.render(report, removals(repository, plan, names)))
+    edits = plan.history is not None and "edits" in plan.history
+    change = read_change(folder.get_text(HISTORY)) if edits else None
+    folder.put_text("report.html", html.render(report, removals(repository, plan, names), history=change))
     folder.put_text("report.json", report.to_json())
 
 

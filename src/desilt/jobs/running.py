@@ -14,24 +14,36 @@ from datetime import datetime
 from desilt.clock import ManualClock
 from desilt.domain.run import Run, new_run
 from desilt.domain.times import check_date
-from desilt.errors import BadRequest, NotFound, OtherPolicy, Refused, StalePlan, StorageFailed, Unreadable, WrongTime
+from desilt.errors import (
+    BadRequest,
+    Conflict,
+    MissingTable,
+    NotFound,
+    OtherPolicy,
+    Refused,
+    StalePlan,
+    StorageFailed,
+    Unreadable,
+    WrongTime,
+)
 from desilt.jobs import every
-from desilt.jobs.job import Ask, Job
+from desilt.jobs.job import Ask, Job, Marked
 from desilt.jobs.place import opening
-from desilt.jobs.reporting import planned, publish
+from desilt.jobs.reporting import done, planned, publish
 from desilt.jobs.situation import let_pass, situation
-from desilt.lake import ledger, locks, tickets, timekeeping, watermarks
+from desilt.lake import ledger, locks, repositories, tickets, timekeeping, watermarks
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
+from desilt.runs.history import FILE as HISTORY
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Report, Swept, read_report
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import Spread
-from desilt.sweep.branches import delete_stale
+from desilt.sweep.branches import fates as fates_of
 from desilt.sweep.guard import CLOCKS, Limits, guard
 from desilt.sweep.sweeping import pieces, sweep_piece
 
@@ -94,7 +106,7 @@ def check_clock(repository: Repository) -> None:
 
 
 def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run) -> tuple[Plan, Report]:
-    marked = job.mark(opened, LakeSource(repository, spread), spread, ask)
+    marked = _mark(job, repository, spread, ask, opened)
     made = Plan(
         run=opened.id,
         job=job.name,
@@ -112,14 +124,30 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
         files=marked.answer.files,
         saves=marked.saves,
         refs=tuple(marked.refs),
+        history=marked.history,
+        tidies=tuple(marked.tidies),
         watches=marked.watches,
     )
     report = planned(repository, opened, marked, ask.action)
     folder = Folder(repository.store, repository.prefix, opened)
     spread.watch.begins("report")
+    if marked.change is not None:
+        folder.put_text(HISTORY, marked.change.to_json())
     publish(repository, folder, report, made)
     plans.write(folder, made)
     return made, report
+
+
+def _mark(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run) -> Marked:
+    with repository.database.read() as tx:
+        edited = repositories.edited(tx, repository.uid)
+    try:
+        return job.mark(opened, LakeSource(repository, spread), spread, ask)
+    except MissingTable as error:
+        with repository.database.read() as tx:
+            if repositories.edited(tx, repository.uid) == edited:
+                raise
+        raise Conflict("commits were collected while the plan was made; plan again") from error
 
 
 def _sweep(
@@ -139,22 +167,26 @@ def _sweep(
         locks.check(tx, lock)
         ledger.begin(tx, repository.uid, _row(made, lock))
         done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
+    fates = dict(job.before(repository, lock, made)) if job.before else {}
     spread.watch.begins("sweep")
     spread(sweep_piece, pieces(made, lock, opening(repository, spread), done, sent_at=repository.clock()), weigh=int)
-    deleted = delete_stale(repository, lock, made)
+    fates |= job.after(repository, lock, made) if job.after else {}
     _audit(job, repository, spread, made, lock)
     seconds = {**report.seconds, "sweep": round(time.monotonic() - began, 3)}
-    return _told(repository, folder, made, replace(report, seconds=seconds), deleted)
+    return _told(repository, folder, made, replace(report, seconds=seconds), fates)
 
 
 def _told(
-    repository: Repository, folder: Folder, made: Plan, report: Report, deleted: Mapping[str, str] | None = None
+    repository: Repository, folder: Folder, made: Plan, report: Report, told: Mapping[str, str] | None = None
 ) -> Report:
     """The report of a run that is over, with what came of it; written unless it was."""
     if report.swept is None:
-        there = {branch.uid for branch in repository.branches()}
-        fates = {one["name"]: "kept" if one["uid"] in there else "deleted" for one in made.refs}
-        report = replace(report, swept=outcome(repository, made.run), refs={**fates, **(deleted or {})})
+        report = replace(
+            report,
+            swept=outcome(repository, made.run),
+            refs={**fates_of(repository, made), **(told or {})},
+            history={**report.history, **done(repository, made)},
+        )
         publish(repository, folder, report, made)
     return report
 
@@ -230,4 +262,5 @@ def _row(made: Plan, lock: Lock) -> RunRow:
         going.bytes,
         lock.fence,
         refs=len(made.refs),
+        edits=made.edits,
     )

@@ -16,7 +16,6 @@ from desilt.runs.report import Amount
 from desilt.sweep.guard import CLOCKS, WINDOW, Situation
 
 MARKER = "swept.json"
-COLLECT = "collect"  # the job after which there may be fewer commits
 
 
 def situation(job: Job, repository: Repository, made: Plan) -> Situation:
@@ -34,7 +33,8 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             [row for row in runs if row.id != made.run and row.job == job.name],
             Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW)),
             same_past=knows(tx, repository, made),
-            lost=lost(tx, repository, made, earlier, collected=[row.id for row in runs if row.job == COLLECT]),
+            edited=repositories.edited(tx, repository.uid),
+            lost=lost(tx, repository, made, earlier),
         )
 
 
@@ -62,12 +62,12 @@ def knows(tx: Transaction, repository: Repository, plan: Plan) -> bool:
     return known and repositories.generation(tx, repository.uid) >= plan.generation
 
 
-def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan], *, collected: list[str]) -> str:
+def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan]) -> str:
     """What the database has no longer; "" if nothing."""
     for plan in earlier:
         if not knows(tx, repository, plan):
             return f"the database does not know generation {plan.generation} of refs, which plan {plan.run} saw"
-        since = any(run_id < plan.run for run_id in collected)  # ids sort newest first
-        if plan.commits > made.commits and plan.generation <= made.generation and not since:
+        collected = plan.generation < repositories.edited(tx, repository.uid)  # or history was edited, at least
+        if plan.commits > made.commits and plan.generation <= made.generation and not collected:
             return f"there are {made.commits:,} commits, plan {plan.run} saw {plan.commits:,}"
     return ""

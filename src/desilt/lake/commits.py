@@ -5,8 +5,8 @@ was made with stay on record. A commit that was collected leaves a trace.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from desilt.domain.history import Commit, Fetch
@@ -34,7 +34,7 @@ class Trace:
 def insert(tx: Transaction, repository: str, commit: Commit) -> None:
     """Write ``commit``; the same content at the same instant is the same commit, written once."""
     tx.execute(
-        f"INSERT INTO commits (repository, {COLUMNS}, inserted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        f"INSERT INTO commits (repository, {COLUMNS}, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "(SELECT generation FROM repositories WHERE uid = ?)) ON CONFLICT DO NOTHING",
         *(repository, commit.id, json.dumps(commit.parents), commit.metarange, microseconds(commit.created_at)),
         *(commit.committer, commit.message, json.dumps(commit.metadata), commit.generation, repository),
@@ -55,6 +55,21 @@ def fetching(tx: Transaction, repository: str) -> Fetch:
         return known[commit_id]
 
     return fetch
+
+
+def as_made(tx: Transaction, repository: str, fetch: Fetch) -> Callable[[str], Commit | Trace]:
+    """History as it was made, on top of ``fetch``: whatever was edited since, and through what was collected."""
+
+    def made(commit_id: str) -> Commit | Trace:
+        try:
+            commit = fetch(commit_id)
+        except CommitGone:
+            left = trace(tx, repository, commit_id)
+            assert left is not None
+            return left
+        return commit if commit.was is None else replace(commit, parents=commit.was, was=None)
+
+    return made
 
 
 def every(tx: Transaction, repository: str) -> Iterator[Commit]:
@@ -93,7 +108,11 @@ def trace(tx: Transaction, repository: str, commit_id: str) -> Trace | None:
     if row is None:
         return None
     name, parents, created_at, generation, run, at = row
-    return Trace(name, tuple(json.loads(parents)), moment(created_at), generation, run, moment(at))
+    try:
+        parsed = tuple(json.loads(parents))
+    except ValueError:
+        raise _unreadable(name) from None
+    return Trace(name, parsed, moment(created_at), generation, run, moment(at))
 
 
 def refuse_collected(tx: Transaction, repository: str, commit_id: str) -> None:
@@ -114,25 +133,45 @@ def there(tx: Transaction, repository: str, ids: Sequence[str]) -> set[str]:
     return found
 
 
+def require(tx: Transaction, repository: str, ids: Sequence[str]) -> None:
+    """Raise :class:`CommitGone`, or :class:`NotFound`, unless all of ``ids`` are commits."""
+    for missing in sorted(set(ids) - there(tx, repository, ids)):
+        refuse_collected(tx, repository, missing)
+        raise NotFound("commit", missing)
+
+
+def collected(tx: Transaction, repository: str) -> dict[str, str]:
+    """Every commit that was collected, and by which run."""
+    return {
+        str(name): str(run) for name, run in tx.rows("SELECT id, run FROM collected WHERE repository = ?", repository)
+    }
+
+
 def metaranges_since(tx: Transaction, repository: str, generation: int) -> set[str]:
     """The metaranges of the commits that were made after refs were at ``generation``."""
-    rows = tx.rows("SELECT metarange FROM commits WHERE repository = ? AND inserted > ?", repository, generation)
+    rows = tx.rows("SELECT metarange FROM commits WHERE repository = ? AND added > ?", repository, generation)
     return {str(row[0]) for row in rows}
 
 
 def ids_since(tx: Transaction, repository: str, generation: int) -> set[str]:
     """The commits that were made after refs were at ``generation``."""
-    rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND inserted > ?", repository, generation)
+    rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND added > ?", repository, generation)
     return {str(row[0]) for row in rows}
 
 
 def by_prefix(tx: Transaction, repository: str, prefix: str) -> list[str]:
-    """Up to two ids that begin with ``prefix``: one is an answer, two are a question."""
-    found = tx.rows(
-        "SELECT id FROM commits WHERE repository = ? AND id >= ? AND id < ? ORDER BY id LIMIT 2",
-        *(repository, prefix, prefix + "g"),  # after every hex digit
-    )
-    return [str(row[0]) for row in found]
+    """Up to two ids that begin with ``prefix``: one is an answer, two are a question.
+
+    Those that were collected are told only where no commit begins so.
+    """
+    for table in ("commits", "collected"):
+        rows = tx.rows(
+            f"SELECT id FROM {table} WHERE repository = ? AND id >= ? AND id < ? ORDER BY id LIMIT 2",
+            *(repository, prefix, prefix + "g"),  # after every hex digit
+        )
+        if found := [str(row[0]) for row in rows]:
+            return found
+    return []
 
 
 def _commit(row: Row) -> Commit:
@@ -140,6 +179,10 @@ def _commit(row: Row) -> Commit:
     try:
         parsed = tuple(json.loads(parents)), json.loads(metadata), None if was is None else tuple(json.loads(was))
     except ValueError:
-        raise Unreadable(f"commit {commit_id} has an unreadable row; restore the database from a copy") from None
+        raise _unreadable(commit_id) from None
     at = moment(created_at)
     return Commit(commit_id, parsed[0], metarange, at, committer, message, parsed[1], generation, parsed[2])
+
+
+def _unreadable(commit_id: str) -> Unreadable:
+    return Unreadable(f"commit {commit_id} has an unreadable row; restore the database from a copy")

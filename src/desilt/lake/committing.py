@@ -1,15 +1,17 @@
 """Commits, merges and reverts: the only ways a branch moves.
 
 Each reads what it builds on, builds without holding any lock, and moves the
-branch only if it is still where it was.
+branch only if it is still where it was, and if nothing that it builds on was
+collected meanwhile.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from desilt.domain.history import Commit, merge_base, new_commit
+from desilt.domain.history import Commit, new_commit
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
-from desilt.lake import commits, refs, repositories, staging, timekeeping
+from desilt.lake import bases, commits, refs, repositories, returning, staging, timekeeping
 from desilt.lake.apply import apply
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
@@ -17,6 +19,7 @@ from desilt.lake.merge import Strategy, merge
 from desilt.lake.partitions import new_uid
 from desilt.lake.ranges import EMPTY
 from desilt.lake.refs import Branch
+from desilt.lake.vanishing import telling_gone
 
 TRIES = 10
 
@@ -40,65 +43,83 @@ class Committer:
         """What is staged on ``branch``, sealed and made a commit."""
         sealed = self._seal(branch, allow_empty=allow_empty)
         for _ in range(TRIES):
+            begun = self._core.clock()
             with self._core.database.read() as tx:
                 seen, parent = self._look(tx, branch)
                 if sealed and not set(sealed) & set(seen.sealed):
                     raise Conflict(f"what was staged on {branch!r} was committed or reset by somebody else meanwhile")
-                metarange = apply(self._core.ranges, parent.metarange, staging.changes(tx, seen.sealed))
+                with telling_gone(self._core, parent.id):
+                    metarange = apply(self._core.ranges, parent.metarange, staging.changes(tx, seen.sealed))
             if metarange == parent.metarange and not allow_empty:
                 self._forget(branch, seen)
                 raise NothingToCommit(branch)
-            made = self._move(branch, seen, [parent], metarange, signature, taking=seen.sealed)
+            made = self._move(branch, seen, [parent], metarange, signature, begun=begun, taking=seen.sealed)
             if made:
                 return made
         raise BranchMoved(branch, "committing")
 
     def merge(
-        self, source: Commit, branch: str, names: tuple[str, str], signature: Signature, strategy: Strategy | None
+        self,
+        source: Commit,
+        branch: str,
+        names: tuple[str, str],
+        signature: Signature,
+        strategy: Strategy | None,
+        *,
+        base: Commit | None = None,
     ) -> Commit | None:
-        """``source`` merged into ``branch``; None where the branch has all of it already."""
+        """``source`` merged into ``branch``; None where the branch has all of it already.
+
+        What the source changed counts from ``base``; by default, from where the two histories met.
+        """
         for _ in range(TRIES):
+            begun = self._core.clock()
             with self._core.database.read() as tx:
                 seen, head = self._clean(tx, branch)
-                base = merge_base(commits.fetching(tx, self._core.uid), source.id, head.id)
-            if base is not None and base.id == source.id:
+                met = bases.met(tx, self._core, source.id, head.id)
+            if met is not None and met.id == source.id:
                 return None
-            metarange = merge(
-                self._core.ranges,
-                base=base.metarange if base else EMPTY,
-                source=source.metarange,
-                destination=head.metarange,
-                strategy=strategy,
-                names=names,
-            )
-            made = self._move(branch, seen, [head, source], metarange, signature)
+            since = base or (met.usable(bases.MERGE) if met else None)
+            with telling_gone(self._core, source.id, head.id, *([since.id] if since else [])):
+                metarange = merge(
+                    self._core.ranges,
+                    base=since.metarange if since else EMPTY,
+                    source=source.metarange,
+                    destination=head.metarange,
+                    strategy=strategy,
+                    names=names,
+                )
+            made = self._move(branch, seen, [head, source], metarange, signature, begun=begun)
             if made:
                 return made
         raise BranchMoved(branch, "merging")
 
     def revert(self, reverted: Commit, branch: str, signature: Signature, *, parent: int | None) -> Commit:
-        """A commit that takes back what ``reverted`` did, seen from its parent number ``parent``."""
-        if not reverted.parents:
+        """A commit that takes back what ``reverted`` did, seen from the parent number ``parent`` it was made from."""
+        number, parents = parent or 1, len(reverted.made_from)
+        if not parents:
             raise BadRequest(f"{reverted.id[:12]} is a first commit; there is nothing to go back to")
-        if len(reverted.parents) > 1 and parent is None:
+        if parents > 1 and parent is None:
             raise BadRequest(f"{reverted.id[:12]} is a merge; say with --parent which side to go back to (1 or 2)")
-        if not 1 <= (parent or 1) <= len(reverted.parents):
-            raise BadRequest(f"{reverted.id[:12]} has {len(reverted.parents)} parents; --parent must be one of them")
+        if not 1 <= number <= parents:
+            raise BadRequest(f"{reverted.id[:12]} has {parents} parents; --parent must be one of them")
         for _ in range(TRIES):
+            begun = self._core.clock()
             with self._core.database.read() as tx:
                 seen, head = self._clean(tx, branch)
-                before = commits.fetching(tx, self._core.uid)(reverted.parents[(parent or 1) - 1])
-            metarange = merge(
-                self._core.ranges,
-                base=reverted.metarange,
-                source=before.metarange,
-                destination=head.metarange,
-                strategy=None,
-                names=(f"the state before {reverted.id[:12]}", branch),
-            )
+                before = bases.parent(tx, self._core, reverted, number).usable(bases.REVERT)
+            with telling_gone(self._core, reverted.id, before.id, head.id):
+                metarange = merge(
+                    self._core.ranges,
+                    base=reverted.metarange,
+                    source=before.metarange,
+                    destination=head.metarange,
+                    strategy=None,
+                    names=(f"the state before {reverted.id[:12]}", branch),
+                )
             if metarange == head.metarange:
                 raise NothingToCommit(branch)
-            made = self._move(branch, seen, [head], metarange, signature)
+            made = self._move(branch, seen, [head], metarange, signature, begun=begun, using=[reverted, before])
             if made:
                 return made
         raise BranchMoved(branch, "reverting")
@@ -128,31 +149,47 @@ class Committer:
         self,
         branch: str,
         seen: Branch,
-        parents: list[Commit],
+        parents: Sequence[Commit],
         metarange: str,
         signature: Signature,
         *,
+        begun: datetime,
+        using: Sequence[Commit] = (),
         taking: tuple[str, ...] = (),
     ) -> Commit | None:
-        """Compare and set: the new commit, if ``branch`` is still as it was ``seen``; else None, and nothing done."""
+        """Compare and set: the new commit, if ``branch`` is still as it was ``seen``; else None, and nothing done.
+
+        ``metarange`` was built since ``begun``, out of the ``parents`` and of what else it is ``using``.
+        """
         timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store))
+        needed = returning.look(self._core, metarange, begun=begun)
         with self._core.database.write() as tx:
             repositories.moved(tx, self._core.uid)  # always before the branch: locks are taken in one order
             now = refs.branch(tx, self._core.uid, branch, lock="alone")
             if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:
                 return None
-            made = new_commit(
-                parents=parents,
-                metarange=metarange,
-                created_at=timekeeping.later_than(parents, self._core.clock()),
-                committer=signature.committer,
-                message=signature.message,
-                metadata=signature.metadata,
-            )
+            commits.require(tx, self._core.uid, [one.id for one in (*parents, *using)])
+            returning.bring_back(tx, self._core, needed)
+            made = self._new(tx, parents, metarange, signature)
             commits.insert(tx, self._core.uid, made)
             refs.move(tx, now, head=made.id)
             self._take(tx, now, taking)
             return made
+
+    def _new(self, tx: Transaction, parents: Sequence[Commit], metarange: str, signature: Signature) -> Commit:
+        at = timekeeping.later_than(parents, self._core.clock())
+        while True:
+            made = new_commit(
+                parents=parents,
+                metarange=metarange,
+                created_at=at,
+                committer=signature.committer,
+                message=signature.message,
+                metadata=signature.metadata,
+            )
+            if commits.trace(tx, self._core.uid, made.id) is None:
+                return made
+            at += timedelta(microseconds=1)  # what was collected does not come back, even if a clock stands still
 
     def _forget(self, branch: str, seen: Branch) -> None:
         """Drop sealed areas that change nothing."""

@@ -140,7 +140,7 @@ def _committed(ranges: Ranges, view: View, prefix: bytes) -> Scan:
 
 def _staged(tx: Transaction, view: View, prefix: bytes) -> Scan:
     def scan(start: bytes) -> Iterator[list[Pair]]:
-        pairs = staging.scan(tx, view.tokens, prefix=prefix, start=start) if view.tokens else iter(())
+        pairs = staging.scan(tx, view.tokens, prefix=prefix, start=start)
         while page := list(islice(pairs, PAGE)):
             yield page
 

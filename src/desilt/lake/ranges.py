@@ -6,11 +6,12 @@ their values. What two commits have in common they share as files.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 import pyarrow as pa
 
-from desilt.errors import CorruptTable, NotFound
+from desilt.errors import CorruptTable, MissingTable, NotFound
 from desilt.lake.records import key_at
 from desilt.objects.store import ObjectStore
 from desilt.sstable.hashing import fnv64a
@@ -46,12 +47,9 @@ class Ranges:
 
     def _table(self, range_id: str) -> Table:
         """The range as a table to look into: only what is asked for is fetched."""
-        key = self._folder + range_id
-        try:
-            size = self._store.head(key).size
-        except NotFound:
-            raise _missing(range_id) from None
-        table = Table.open(lambda start, length: self._store.get(key, start=start, length=length), size, range_id)
+        with _missing(range_id):
+            size = self._store.head(self._folder + range_id).size
+        table = Table.open(lambda start, length: self._bytes(range_id, start, length), size, range_id)
         table.expect("ranges")
         return table
 
@@ -124,12 +122,14 @@ class Ranges:
     def _put(self, name: str, data: bytes) -> None:
         self._store.put(self._folder + name, [data])
 
-    def _bytes(self, name: str) -> bytes:
-        try:
-            return self._store.get(self._folder + name)
-        except NotFound:
-            raise _missing(name) from None
+    def _bytes(self, name: str, start: int = 0, length: int | None = None) -> bytes:
+        with _missing(name):
+            return self._store.get(self._folder + name, start=start, length=length)
 
 
-def _missing(name: str) -> CorruptTable:
-    return CorruptTable(name, "its file is missing")
+@contextmanager
+def _missing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except NotFound:
+        raise MissingTable(name) from None

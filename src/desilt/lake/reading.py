@@ -9,14 +9,15 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from desilt.domain.entry import AddressType, Entry, encode_path
-from desilt.domain.history import Commit, merge_base, walk
+from desilt.domain.history import Commit, walk
 from desilt.errors import BadRequest, NotFound, Unreadable
-from desilt.lake import commits, refs, staging, tombstones
+from desilt.lake import bases, commits, refs, staging, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.diff import diff
 from desilt.lake.listing import PAGE, CommonPrefix, View, listing, lookup
 from desilt.lake.ranges import EMPTY
+from desilt.lake.vanishing import telling_gone
 from desilt.sstable.columns import entry_columns
 from desilt.sstable.values import decode_entry
 
@@ -49,20 +50,23 @@ def differences(core: Core, left: str, right: str, *, since_base: bool) -> Itera
         ours, theirs = (refs.resolve(tx, core.uid, ref).commit for ref in (left, right))
         base: Commit | None = ours
         if since_base:
-            base = merge_base(commits.fetching(tx, core.uid), ours.id, theirs.id)
-    for batch in diff(core.ranges, base.metarange if base else EMPTY, theirs.metarange):
-        for key, before, after in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield change(key, before, after)
+            met = bases.met(tx, core, ours.id, theirs.id)
+            base = met.usable(bases.SINCE_BASE) if met else None
+    with telling_gone(core, theirs.id, *([base.id] if base else [])):
+        for batch in diff(core.ranges, base.metarange if base else EMPTY, theirs.metarange):
+            for key, before, after in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                yield change(key, before, after)
 
 
 def uncommitted(core: Core, branch: str, *, prefix: str) -> Iterator[Change]:
     """What a commit of ``branch`` would change."""
     with core.database.read() as tx:
         seen = refs.branch(tx, core.uid, branch)
-        metarange = commits.fetching(tx, core.uid)(seen.head).metarange
+        head = commits.fetching(tx, core.uid)(seen.head)
         staged = staging.scan(tx, seen.tokens, prefix=prefix.encode())
         while page := list(islice(staged, PAGE)):
-            committed = core.ranges.get_many(metarange, [key for key, _ in page])
+            with telling_gone(core, head.id):
+                committed = core.ranges.get_many(head.metarange, [key for key, _ in page])
             for (key, value), before in zip(page, committed, strict=True):
                 if value != before:
                     yield change(key, before, value)
@@ -109,13 +113,14 @@ def count_gone(core: Core, ref: str) -> int:
     """How many committed entries of ``ref`` point to objects that a run removed."""
     with core.database.read() as tx:
         condemned = tombstones.every(tx, core.uid)
-        metarange = refs.resolve(tx, core.uid, ref).commit.metarange
+        commit = refs.resolve(tx, core.uid, ref).commit
     if not len(condemned):
         return 0
     gone = 0
-    for listed in core.ranges.metarange(metarange):
-        addresses = entry_columns(core.ranges.read(listed), listed.id)["address"]
-        gone += pc.sum(pc.is_in(addresses, value_set=condemned)).as_py() or 0
+    with telling_gone(core, commit.id):
+        for listed in core.ranges.metarange(commit.metarange):
+            addresses = entry_columns(core.ranges.read(listed), listed.id)["address"]
+            gone += pc.sum(pc.is_in(addresses, value_set=condemned)).as_py() or 0
     return gone
 
 
@@ -124,7 +129,8 @@ def view(core: Core, ref: str) -> Iterator[tuple[Transaction, View]]:
     """What ``ref`` shows, and the snapshot it is seen in."""
     with core.database.read() as tx:
         target = refs.resolve(tx, core.uid, ref)
-        yield tx, View(target.commit.metarange, target.branch.tokens if target.branch else ())
+        with telling_gone(core, target.commit.id):
+            yield tx, View(target.commit.metarange, target.branch.tokens if target.branch else ())
 
 
 def change(key: bytes, before: bytes | None, after: bytes | None) -> Change:

@@ -94,11 +94,16 @@ class Repository:
         committer: str = "",
         metadata: Metadata = None,
         strategy: Strategy | None = None,
+        base: str | None = None,
     ) -> Commit | None:
-        """``source`` (any ref) merged into branch ``destination``; None where there is nothing to bring."""
+        """``source`` (any ref) merged into branch ``destination``; None where there is nothing to bring.
+
+        With ``base``, what changed since that ref is brought; else, since the two histories met.
+        """
         target = self.resolve(source)
+        since = None if base is None else self.resolve(base).commit
         signed = signature(message or f"Merge {source} into {destination}", committer, metadata)
-        return self._committer.merge(target.commit, destination, (source, destination), signed, strategy)
+        return self._committer.merge(target.commit, destination, (source, destination), signed, strategy, base=since)
 
     def revert(
         self, branch: str, ref: str, *, parent: int | None = None, message: str = "", committer: str = ""

@@ -132,11 +132,11 @@ TABLES = [
         message TEXT NOT NULL,
         metadata TEXT NOT NULL,   -- JSON object
         generation {int} NOT NULL,
-        inserted {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
+        added {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
         was TEXT,                 -- JSON list: the parents it was made with; NULL: those it has
         PRIMARY KEY (repository, id)
     )""",
-    "CREATE INDEX commits_inserted ON commits (repository, inserted)",
+    "CREATE INDEX commits_inserted ON commits (repository, added)",
     COLLECTED,
     """CREATE TABLE branches (
         repository TEXT NOT NULL,
@@ -238,8 +238,8 @@ def _from_1(tx: Transaction, database: Database) -> None:
     _execute(
         tx,
         database,
-        "ALTER TABLE commits ADD COLUMN inserted {int} NOT NULL DEFAULT 0",
-        "CREATE INDEX commits_inserted ON commits (repository, inserted)",
+        "ALTER TABLE commits ADD COLUMN added {int} NOT NULL DEFAULT 0",
+        "CREATE INDEX commits_inserted ON commits (repository, added)",
         "ALTER TABLE tombstones ADD COLUMN size_bytes {int} NOT NULL DEFAULT 0",
         "ALTER TABLE tombstones ADD COLUMN batch {int} NOT NULL DEFAULT -1",
         "ALTER TABLE tombstones ADD COLUMN state TEXT NOT NULL DEFAULT 'condemned'",
@@ -259,8 +259,17 @@ def _from_1(tx: Transaction, database: Database) -> None:
 
 
 def _from_2(tx: Transaction, database: Database) -> None:
-    """Runs that were there before count edits too."""
-    _execute(tx, database, "ALTER TABLE runs ADD COLUMN edits {int} NOT NULL DEFAULT 0")
+    """Runs that were there before count edits too.
+
+    An older desilt that is still open knows nothing of history that was edited and of tables that go; under
+    another name of this column it can no longer commit or merge, nor sweep.
+    """
+    _execute(
+        tx,
+        database,
+        "ALTER TABLE runs ADD COLUMN edits {int} NOT NULL DEFAULT 0",
+        "ALTER TABLE commits RENAME COLUMN inserted TO added",
+    )
 
 
 def _from_1_or_2(tx: Transaction, database: Database) -> None:

@@ -73,6 +73,8 @@ def scan(
     tx: Transaction, tokens: Sequence[str], *, prefix: bytes = b"", start: bytes | None = None
 ) -> Iterator[tuple[bytes, bytes | None]]:
     """Staged paths in order, from the newest of ``tokens`` (newest first) that knows each."""
+    if not tokens:
+        return iter(())  # PostgreSQL knows no empty list
     where, values = _between(prefix, start)
     marks = ", ".join("?" * len(tokens))
     rows = tx.rows(

@@ -105,9 +105,23 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: State) -> li
     return [int(row[0]) for row in rows]
 
 
+def runs_in(tx: Transaction, repository: str, *states: State) -> set[str]:
+    """The runs that have objects in one of ``states``."""
+    marks = ", ".join("?" * len(states))
+    rows = tx.rows(
+        f"SELECT DISTINCT run FROM tombstones WHERE repository = ? AND state IN ({marks})", repository, *states
+    )
+    return {str(row[0]) for row in rows}
+
+
 def find(tx: Transaction, repository: str, address: str) -> Tombstone | None:
     """The tombstone of ``address``, unless it was lifted."""
     return found_in(tx, repository, [address]).get(address)
+
+
+def none_at_all(tx: Transaction, repository: str) -> bool:
+    """Whether nothing was ever condemned."""
+    return tx.one("SELECT 1 FROM tombstones WHERE repository = ? LIMIT 1", repository) is None
 
 
 def found_in(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict[str, Tombstone]:

@@ -14,6 +14,12 @@ def find(tx: Transaction, repository: str, job: str) -> tuple[str, Mapping[str, 
     return (str(row[0]), json.loads(row[1])) if row else None
 
 
+def every(tx: Transaction, repository: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The same of all jobs."""
+    rows = tx.rows("SELECT run, value FROM watermarks WHERE repository = ? ORDER BY job", repository)
+    return [(str(run), json.loads(value)) for run, value in rows]
+
+
 def write(tx: Transaction, repository: str, job: str, run: str, value: Mapping[str, Any]) -> None:
     tx.execute(
         "INSERT INTO watermarks (repository, job, run, value) VALUES (?, ?, ?, ?) "

@@ -19,6 +19,7 @@ from desilt.lake.database import Transaction
 from desilt.lake.partitions import Partitions, new_uid
 from desilt.lake.refs import Branch
 from desilt.lake.uploading import About, Upload
+from desilt.lake.vanishing import telling_gone
 from desilt.sstable.values import decode_entry, encode_entry
 
 T = TypeVar("T")
@@ -129,8 +130,9 @@ class Writer:
             with self._core.database.read() as tx:
                 seen = refs.branch(tx, self._core.uid, branch)
                 staged = [staging.find(tx, seen.tokens, key) for key in keys]
-                metarange = commits.fetching(tx, self._core.uid)(seen.head).metarange
-            committed = self._core.ranges.get_many(metarange, keys)
+                head = commits.fetching(tx, self._core.uid)(seen.head)
+            with telling_gone(self._core, head.id):
+                committed = self._core.ranges.get_many(head.metarange, keys)
             values = [upper[1] if upper[0] else lower for upper, lower in zip(staged, committed, strict=True)]
             there = [value for value in values if value is not None]
             if len(there) < len(keys):

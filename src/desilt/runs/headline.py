@@ -3,7 +3,7 @@
 The figures of a sweep are checked as they are told: where they do not add up, the page says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from desilt.runs.markup import bar, count, exact, section, share, stack, table, text, told
 from desilt.runs.report import Amount, Report, Swept
@@ -11,18 +11,67 @@ from desilt.runs.report import Amount, Report, Swept
 TRASH = "trash"
 ENDED = ("swept", "swept in part")  # states in which every planned object has its outcome
 OUTCOMES = "the Parquet files in <code>outcome/</code>, beside this page"
+STAYING = {"pointed at": "that refs or holds point to", "kept by rules": "that rules keep"}  # in a report's history
 RESTORE = "<code>desilt restore</code> can bring"
 
 
 def headline(report: Report) -> Iterator[str]:
     """The first sections of the page."""
-    if report.swept is None:
+    if only_history(report):
+        yield edits(report)
+    elif report.swept is None:
         yield nothing(report) or proposal(report)
         yield from tiles(report)
     else:
         yield outcome(report, report.swept)
         yield balance(report.removed.objects, report.swept)
         yield before_and_after(stored(report), report.swept)
+    if not only_history(report) and (done := deeds(report.history, planned=report.swept is None)):
+        yield section("", "History", f"<p>{done}.</p>")
+
+
+def only_history(report: Report) -> bool:
+    """Whether commits and refs are all that the run is about."""
+    asked = report.swept.asked if report.swept else 0
+    return "edited" in report.history and not report.removed.objects and not asked
+
+
+def edits(report: Report) -> str:
+    """What is done to history, where no object goes."""
+    swept, done = report.swept, deeds(report.history, planned=report.swept is None)
+    heading = f"{done or 'History stays as it is'}; no object is removed"
+    says = [f"<p>{also}</p>"] if (also := old_ones(report.history)) else []
+    if swept is None:
+        says.append("<p>Commits keep their ids, and can be read by them. So far, nothing was changed.</p>")
+    elif swept.state not in ENDED:
+        says.insert(0, f'<p class="warning"><strong>Not finished:</strong> the state is “{text(swept.state)}”.</p>')
+    else:
+        says.append("<p>Commits keep their ids, and can be read by them until they are collected.</p>")
+    kind = "would" if swept is None and done else "failed" if swept and swept.state not in ENDED else "done"
+    return section(f"banner {kind}", heading, "".join(says))
+
+
+def deeds(history: Mapping[str, int], *, planned: bool) -> str:
+    """Such as “4 commits edited, 2 abandoned, 1 ref deleted”."""
+    found = []
+    for name, number in history.items():
+        noun, _, verb = name.rpartition(" ")
+        if not number or name in STAYING:
+            continue
+        if noun:  # "refs deleted"
+            one = {"branches": "branch"}.get(noun, noun.removesuffix("s"))
+            found.append((f"{number:,} {one if number == 1 else noun}", verb))
+        else:
+            first = not any(words.endswith(("commit", "commits")) for words, _ in found)
+            found.append((f"{number:,} {'commit' if number == 1 else 'commits'}" if first else f"{number:,}", name))
+    would = [" would be" if planned and not place else "" for place in range(len(found))]
+    return ", ".join(f"{text(words)}{may} {text(verb)}" for (words, verb), may in zip(found, would, strict=True))
+
+
+def old_ones(history: Mapping[str, int]) -> str:
+    """The old commits that stay, and why."""
+    found = [f"{history[name]:,} {words}" for name, words in STAYING.items() if history.get(name)]
+    return f"Old commits that stay: {', '.join(found)}." if found else ""
 
 
 def stored(report: Report) -> Amount:

@@ -14,16 +14,22 @@ from itertools import islice
 from string import Template
 
 from desilt.domain.units import size
-from desilt.runs.headline import OUTCOMES, TRASH, headline, less, stored, unseen
+from desilt.runs import history_html
+from desilt.runs.headline import OUTCOMES, TRASH, headline, less, only_history, stored, unseen
+from desilt.runs.history import Change
 from desilt.runs.markup import COLUMNS, bar, biggest, cells, chart, clock, count, exact, moment, section, table, text
 from desilt.runs.report import Amount, Report
 
 LISTED = 5_000  # rows that a browser filters between two keystrokes
 BRANCHES = 50  # that are told one by one; they may be as many as were ever deleted
 PRINTED = 100  # rows of the list that go to paper; the template's style has the same number
-UNSEEN = {  # what is stored and was not judged, and why: for the listing of a store, and for entries of commits
-    False: ("known from before", "an earlier run found commits that hold them; this one only counted them"),
-    True: ("not of age", "no rule lets any of their entries go yet, or looked at by an earlier run; only counted"),
+UNSEEN = {  # what is stored and was not judged, and why
+    "gc": ("known from before", "an earlier run found commits that hold them; this one only counted them"),
+    "lifecycle": (
+        "not of age",
+        "no rule lets any of their entries go yet, or looked at by an earlier run; only counted",
+    ),
+    "collect": ("in commits that stay", "no commit that goes has them; only counted"),
 }
 
 
@@ -39,18 +45,21 @@ class Removed:
     detail: str
 
 
-def render(report: Report, removed: Iterable[Removed], *, listed: int = LISTED) -> str:
-    """The page of ``report``, with the first ``listed`` rows of ``removed``."""
+def render(report: Report, removed: Iterable[Removed], *, listed: int = LISTED, history: Change | None = None) -> str:
+    """The page of ``report``, with the first ``listed`` rows of ``removed``, and with what is done to history."""
     template = resources.files("desilt.runs").joinpath("report.html").read_text(encoding="utf-8")
-    made = (part(report) for part in (headline, tables, charts, orders, origins))
-    parts = [*made, listing(report, removed, listed)]
+    told = history_html.sections(history) if history else iter(())
+    parts = [headline(report), told, tables(report), charts(report), orders(report, history), origins(report)]
+    parts.append(listing(report, removed, listed))
+    edits = only_history(report)
     plan = "A plan: writing this page removed nothing." if report.swept is None else "A run that swept."
     return Template(template).substitute(
         {name: text(getattr(report, name)) for name in ("job", "repository", "run", "version")},
         title=text(f"{report.repository} · {report.job} · {report.run} · {report.now}"),
         kind="plan" if report.swept is None else "run",
         plan=plan,
-        action="move to the trash" if report.action == TRASH else "delete",
+        action="edit history" if edits else "move to the trash" if report.action == TRASH else "delete",
+        from_before="Commits" if edits else "Objects",
         now=moment(report.now),
         cutoff=moment(report.cutoff),
         sections="\n".join(section for part in parts for section in part),
@@ -72,7 +81,7 @@ def tables(report: Report) -> Iterator[str]:
         goes.append(f'<th scope="row" colspan="2">{len(others):,} more</th>{cells(rest, report.removed)}')
     kept = less(stored(report), report.removed)
     stays = [f'<th scope="row">{text(reason)}</th>{cells(amount, kept)}' for reason, amount in staying(report)]
-    note = f'<p class="note">“{unseen_as(report)}”: {UNSEEN[report.by == "rule"][1]}.</p>'
+    note = f'<p class="note">“{unseen_as(report)}”: {UNSEEN.get(report.job, UNSEEN["gc"])[1]}.</p>'
     first_two = report.by.capitalize(), "Reason"
     by_branch = f"{going(report)}, by {report.by} and reason", first_two, goes, report.removed, ""
     by_reason = "Stays, by reason", ("Reason",), stays, kept, note if unseen(report).objects else ""
@@ -161,22 +170,30 @@ def staying(report: Report) -> list[tuple[str, Amount]]:
 
 
 def unseen_as(report: Report) -> str:
-    return UNSEEN[report.by == "rule"][0]
+    return UNSEEN.get(report.job, UNSEEN["gc"])[0]
 
 
-def orders(report: Report) -> Iterator[str]:
-    """What people ordered to be kept, and the branches that go."""
-    half = "half" if report.holds and report.refs else ""
+def orders(report: Report, history: Change | None) -> Iterator[str]:
+    """What people ordered to be kept, and the branches that go, unless ``history`` has told of them."""
+    refs = {} if history and report.swept is None else report.refs
+    half = "half" if report.holds and refs else ""
     rows = [
         f'<th scope="row" class="raw">{text(name)}</th><td class="n">{amount.objects:,}</td>'
         f'<td class="n">{size(amount.bytes)}</td>'
         for name, amount in biggest(report.holds)
     ]
     yield section(half, "Kept by holds", table("Kept by holds", ("Hold", "Objects#", "Bytes#"), rows))
-    rows = [f'<th scope="row" class="raw">{text(name)}</th><td>{text(why)}</td>' for name, why in report.refs.items()]
-    heading = "Branches that would go" if report.swept is None else "Stale branches"
-    columns = "Branch", "Why" if report.swept is None else "What became of it"
+    rows = [f'<th scope="row" class="raw">{text(name)}</th><td>{text(why)}</td>' for name, why in refs.items()]
+    noun, nouns = ("Ref", "Refs") if only_history(report) else ("Branch", "Branches")
+    heading = f"{nouns} that would go" if report.swept is None else f"Stale {nouns.lower()}"
+    columns = noun, "Why" if report.swept is None else "What became of it"
     yield section(half, heading, table(heading, columns, rows))
+    rows = [
+        f'<th scope="row">{text(what)}</th><td class="n">{amount.objects:,}</td><td class="n">{size(amount.bytes)}</td>'
+        for what, amount in report.own.items()
+    ]
+    heading = "Files of desilt itself that are needed no longer"
+    yield section("", heading, table(heading, ("What", "Files#", "Bytes#"), rows))
 
 
 def fingerprint(template: str, element: str) -> str:

@@ -36,6 +36,7 @@ class PlanFile:
     rows: int
     bytes: int  # of the objects
     sha256: str  # of the file
+    tables: bool = False  # ranges and metaranges, not objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,23 @@ class Plan:
     files: tuple[PlanFile, ...]
     saves: Mapping[str, Any] | None = None  # what the job keeps for its next run, once swept
     refs: tuple[Mapping[str, str], ...] = ()  # branches that go too: name, uid, head, why
+    history: Mapping[str, Any] | None = None  # what it does to commits
+    tidies: tuple[Mapping[str, Any], ...] = ()  # files of desilt itself that are needed no longer
     watches: Mapping[str, Any] | None = None  # refs and rules it relies on: a sweep looks whether they still stand
 
     @property
     def removes(self) -> Amount:
         return sum((Amount(file.rows, file.bytes) for file in self.files), Amount())
+
+    @property
+    def removes_objects(self) -> Amount:
+        """Without ranges and metaranges."""
+        return sum((Amount(file.rows, file.bytes) for file in self.files if not file.tables), Amount())
+
+    @property
+    def edits(self) -> int:
+        """Commits that get other parents, or go."""
+        return int(self.history["count"]) if self.history else 0
 
     @property
     def started_at(self) -> datetime:
@@ -91,7 +104,7 @@ def read(folder: Folder) -> Plan:
     if facts.pop("sha256", None) != _sum(facts):
         raise Unreadable(f"{folder.root}{FILE} is not what was written; plan again")
     del facts["version"]
-    facts["refs"] = tuple(facts["refs"])
+    facts["refs"], facts["tidies"] = tuple(facts["refs"]), tuple(facts.get("tidies", ()))
     facts["files"] = tuple(PlanFile(**one) for one in facts["files"])
     facts["stored"], facts["action"] = Amount(**facts["stored"]), Action(facts["action"])
     facts["now"] = datetime.fromisoformat(facts["now"])

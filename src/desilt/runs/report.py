@@ -54,6 +54,8 @@ class Report:
     by: str = "branch"  # what ``remove`` is told by
     refs: Mapping[str, str] = field(default_factory=dict)  # branches that go, and why; once swept, what became of them
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept, by the id of the order
+    own: Mapping[str, Amount] = field(default_factory=dict)  # files of desilt itself that are needed no longer
+    history: Mapping[str, int] = field(default_factory=dict)  # commits edited, abandoned, collected …
     swept: Swept | None = None  # None: nothing was removed yet
     version: str = __version__
 
@@ -84,8 +86,8 @@ def _read(facts: dict[str, Any]) -> Report:
         branch: {reason: Amount(**amount) for reason, amount in reasons.items()}
         for branch, reasons in facts["remove"].items()
     }
-    for name in ("keep", "prefixes", "holds"):
-        facts[name] = {key: Amount(**amount) for key, amount in facts[name].items()}
+    for name in ("keep", "prefixes", "holds", "own"):
+        facts[name] = {key: Amount(**amount) for key, amount in facts.get(name, {}).items()}
     facts["stored"] = Amount(**facts["stored"])
     facts["swept"] = Swept(**facts["swept"]) if facts["swept"] else None
     return Report(**facts)

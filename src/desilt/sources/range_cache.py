@@ -130,15 +130,19 @@ def decode(piece: Piece) -> int:
 
 def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
     """The entries of a range that point into the repository."""
-    columns = entry_columns(ranges.read(listed), listed.id)
+    return pointing_in(entry_columns(ranges.read(listed), listed.id), ranges.prefix, owner)
+
+
+def pointing_in(columns: pa.RecordBatch, prefix: str, owner: int) -> pa.Table:
+    """Those of some entries, as columns, that point into the repository, as CACHED."""
     kinds = columns["address_type"]
     inside = pc.or_(
         pc.equal(kinds, int(AddressType.RELATIVE)),
         pc.and_(pc.equal(kinds, int(AddressType.BY_PREFIX)), pc.invert(pc.match_substring(columns["address"], "://"))),
     )
     # A whole address that leads into the repository after all holds what it points to.
-    tail = pc.replace_substring_regex(columns["address"], f"^.*{ranges.prefix}", "")
-    disguised = pc.and_(pc.invert(inside), pc.match_substring(columns["address"], ranges.prefix))
+    tail = pc.replace_substring_regex(columns["address"], f"^.*{prefix}", "")
+    disguised = pc.and_(pc.invert(inside), pc.match_substring(columns["address"], prefix))
     address = pc.if_else(disguised, tail, columns["address"])
     counts = pc.or_(inside, disguised)
     rows = columns.filter(counts)

@@ -1,40 +1,68 @@
-"""Stale branches, deleted one by one, each only if it is still as the plan saw it."""
+"""Branches and tags that a plan lets go, deleted one by one, each only if it is still as the plan saw it."""
 
 from collections.abc import Mapping
 
 from desilt.domain.address import PARTITION_AGE
 from desilt.domain.times import moment
 from desilt.errors import NotFound
-from desilt.lake import holds, locks, refs, repositories, staging, tickets
+from desilt.lake import holds, locks, refs, repositories
+from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
+from desilt.sources.graph import speaks_for
+
+DELETED = "deleted"
 
 
 def delete_stale(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
     """What became of each: "deleted", or why it is kept after all. Done twice, it is done once."""
-    return {one["name"]: _delete(repository, lock, plan, one) for one in plan.refs}
+    fates = {}
+    for one in plan.refs:
+        with repository.database.write() as tx:
+            repositories.moved(tx, repository.uid)
+            locks.check(tx, lock)
+            fates[one["name"]] = delete(tx, repository, plan, one)
+    return fates
 
 
-def _delete(repository: Repository, lock: Lock, plan: Plan, one: Mapping[str, str]) -> str:
-    with repository.database.write() as tx:
-        repositories.moved(tx, repository.uid)
-        locks.check(tx, lock)
-        try:
-            branch = refs.branch(tx, repository.uid, one["name"], lock="alone")
-        except NotFound:
-            return "deleted"
-        if (branch.uid, branch.head) != (one["uid"], one["head"]) or branch.name == repository.default_branch:
-            return "kept: it has moved since"
-        if not staging.is_empty(tx, branch.tokens):
-            return "kept: it has staged entries"
-        if tickets.open_on(tx, repository.uid, branch.uid, repository.clock()):
-            return "kept: it has open tickets"
-        if any(hold.kind is Kind.REF for hold in holds.since(tx, repository.uid, plan.generation)):
-            return "kept: a hold was made since, on a commit that it may reach"
-        used = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
-        if used and used[0] is not None and moment(used[0]) + PARTITION_AGE >= plan.started_at:
-            return "kept: somebody uploads to it"
-        refs.delete_branch(tx, branch)
-    return "deleted"
+def fates(repository: Repository, plan: Plan) -> dict[str, str]:
+    """What became of a plan's refs, as far as can be seen later."""
+    there = {branch.uid for branch in repository.branches()} | {(tag.name, tag.target) for tag in repository.tags()}
+    return {
+        one["name"]: "kept" if (one["uid"] or (one["name"], one["head"])) in there else DELETED for one in plan.refs
+    }
+
+
+def delete(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+    """What becomes of a ref that ``plan`` names, in a transaction that moves refs."""
+    return (_delete_tag if one.get("kind") == "tag" else _delete_branch)(tx, repository, plan, one)
+
+
+def _delete_tag(tx: Transaction, repository: Repository, _plan: Plan, one: Mapping[str, str]) -> str:
+    target = {tag.name: tag.target for tag in refs.tags(tx, repository.uid)}.get(one["name"])
+    if target is None:
+        return DELETED
+    if target != one["head"]:
+        return "kept: it was made again since"
+    refs.delete_tag(tx, repository.uid, one["name"])
+    return DELETED
+
+
+def _delete_branch(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+    try:
+        branch = refs.branch(tx, repository.uid, one["name"], lock="alone")
+    except NotFound:
+        return DELETED
+    if (branch.uid, branch.head) != (one["uid"], one["head"]):
+        return "kept: it has moved since"
+    if why := speaks_for(tx, repository.core, branch):
+        return f"kept: {why}"
+    if any(hold.kind is Kind.REF for hold in holds.since(tx, repository.uid, plan.generation)):
+        return "kept: a hold was made since, on a commit that it may reach"
+    used = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
+    if used and used[0] is not None and moment(used[0]) + PARTITION_AGE >= plan.started_at:
+        return "kept: somebody uploads to it"
+    refs.delete_branch(tx, branch)
+    return DELETED

@@ -49,6 +49,7 @@ class Situation:
     recent: Amount  # removed within the window
     same_past: bool  # whether the database still has the history that the plan saw
     lost: str  # what earlier plans have seen and it has no longer; "" if nothing
+    edited: int = 0  # the generation at which history was last edited
 
 
 def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> None:
@@ -60,10 +61,14 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
         raise OtherPolicy(plan.run, "was made for another repository")
     if plan.policy != seen.policy:
         raise OtherPolicy(plan.run, f"was made for {plan.policy!r}, the repository now has {seen.policy!r}")
+    if not resuming and plan.generation < seen.edited and (plan.history or plan.watches):
+        raise OtherPolicy(plan.run, "was made before history was edited")
     going = plan.removes
-    if resuming or not (going.objects or plan.refs):
+    if resuming or not (going.objects or plan.refs or plan.edits):
         return
-    if not limits.confirm and not any(run.policy == plan.policy and (run.objects or run.refs) for run in seen.runs):
+    if not limits.confirm and not any(
+        run.policy == plan.policy and (run.objects or run.refs or run.edits) for run in seen.runs
+    ):
         raise FirstRun(plan.job, plan.run)
     if not going.objects:
         return
@@ -71,8 +76,10 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
         raise NothingHeld(seen.name)
     if limits.max_objects is not None and going.objects > limits.max_objects:
         raise TooMany(going.objects, limits.max_objects)
-    check_share("objects", going.objects, plan.stored.objects, seen.recent.objects, limits.max_share)
-    check_share("bytes", going.bytes, plan.stored.bytes, seen.recent.bytes, limits.max_share)
+    if not (data := plan.removes_objects).objects:
+        return
+    check_share("objects", data.objects, plan.stored.objects, seen.recent.objects, limits.max_share)
+    check_share("bytes", data.bytes, plan.stored.bytes, seen.recent.bytes, limits.max_share)
 
 
 def check_clocks(limits: Limits, seen: Situation) -> None:

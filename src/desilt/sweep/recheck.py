@@ -14,11 +14,13 @@ from desilt.frames.hashing import Hashes, address_hash
 from desilt.lake import commits, holds, repositories
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Hold, Kind
+from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.sources.range_cache import entries_of
 from desilt.sweep import moved
+from desilt.sweep.commits import left
 
 Flags = npt.NDArray[np.bool_]
 
@@ -33,6 +35,7 @@ class Recheck:
         self._read: set[str] = set()  # and those that were read here
         self._held: Hashes = np.zeros(0, np.uint64)
         self._prefixes: tuple[str, ...] = ()
+        self._left = bool(plan.history and "commits" in plan.history)  # whether commits that stayed are still to read
 
     def catch_up(self) -> None:
         """Read what has come to hold something since the last look."""
@@ -40,7 +43,7 @@ class Recheck:
             generation = repositories.generation(tx, self._repository.uid)
             if repositories.mark_at(tx, self._repository.uid, self._plan.generation) != self._plan.mark:
                 raise WentBack(f"the database does not know generation {self._plan.generation}, which the plan saw")
-            if generation == self.generation:
+            if generation == self.generation and not self._left:
                 return
             new = commits.metaranges_since(tx, self._repository.uid, self.generation)
             orders = [
@@ -49,6 +52,9 @@ class Recheck:
                 if hold.counts(self._repository.clock())
             ]
             found = self._moved(tx) | {moved.Moved(one) for one in self._ordered(tx, orders)}
+        if self._left:
+            new |= set(left(self._repository, self._plan))
+            self._left = False
         if self._plan.watches is None:
             for metarange in sorted(new):
                 self._add(metarange, passing_over=self._known())
@@ -79,7 +85,9 @@ class Recheck:
         return {fetch(hold.value).metarange for hold in orders if hold.kind is Kind.REF}
 
     def _add(self, metarange: str, *, passing_over: set[str]) -> None:
-        for listed in self._repository.ranges.metarange(metarange):
+        tables = self._repository.ranges.metarange(metarange)
+        self._hold(pa.array([RANGES + name for name in (metarange, *(listed.id for listed in tables))], pa.string()))
+        for listed in tables:
             if listed.id not in passing_over and listed.id not in self._read:
                 self._read.add(listed.id)
                 self._hold(entries_of(self._repository.ranges, listed, 0)["address"].combine_chunks())

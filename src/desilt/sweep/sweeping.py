@@ -16,8 +16,8 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from desilt.domain.address import is_object
-from desilt.errors import CorruptTable, NotFound, OutsidePrefix, WrongTime
+from desilt.domain.address import is_object, is_table
+from desilt.errors import CorruptTable, FencedOff, NotFound, OutsidePrefix, WrongTime
 from desilt.lake import ledger, locks, tombstones
 from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
@@ -33,6 +33,7 @@ from desilt.sweep.recheck import Recheck
 from desilt.sweep.removing import Sure, now, remove
 
 BATCHES_TO_A_PIECE = 20
+COLLECT = "collect"  # the only job that is about metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,9 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, number: int, row
     def look() -> None:
         with repository.database.write() as tx:
             locks.check(tx, lock)
+            ahead = ledger.batch(tx, repository.uid, plan.run, number)
+            if ahead is None or ahead.file:  # another try has done it: what it removed may be there again
+                raise FencedOff(plan.run, plan.run)
 
     sure = Sure(look, since=began)
     folder = Folder(repository.store, repository.prefix, run_of(plan))
@@ -160,11 +164,13 @@ def plan_rows(store: ObjectStore, plan: Plan, file: PlanFile) -> pa.Table:
         raise CorruptTable(file.key, "it is missing") from None
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise CorruptTable(file.key, "it is not what was planned")
+    if file.tables and plan.job != COLLECT:
+        raise OutsidePrefix(plan.run, file.key)
     rows = pq.read_table(io.BytesIO(data))
     if rows.num_rows != file.rows:
         raise CorruptTable(file.key, f"it has {rows.num_rows} rows, {file.rows} were planned")
     for address in rows["address"].to_pylist():
-        if not is_object(address):
+        if not (is_table(address) if file.tables else is_object(address)):
             raise OutsidePrefix(plan.run, address)
     return rows
 

@@ -4,16 +4,17 @@ Every job is judged by this. It must stay short enough to be believed at a glanc
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
-from desilt.domain.address import is_object, uid_time
+from desilt.domain.address import is_object, is_table, uid_time
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit
 from desilt.domain.policy import Policy, Rule, Tags
 from desilt.lake import commits, holds, refs, staging, tickets, tombstones
 from desilt.lake.holds import Kind
+from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
 from desilt.sstable.values import decode_entry
@@ -65,14 +66,94 @@ def ticketed(repository: Repository, now: datetime) -> set[str]:
 
 
 def collectable(repository: Repository, now: datetime) -> set[str]:
-    """Garbage that no ticket holds, and that both the store and its own name call older than a ticket lives."""
-    before = now - repository.core.ticket_life - timedelta(minutes=10)
+    """Garbage that nobody ordered to be kept, older than a ticket lives by the store and by its own name."""
+    before = old(repository, now)
     return {
         address
-        for address in set(garbage(repository)) - ticketed(repository, now)
+        for address in set(garbage(repository)) - ordered(repository, now, before)
         if repository.store.head(repository.prefix + address).modified_at < before
         and uid_time(address.rsplit("/", 1)[-1]) < before
     }
+
+
+def old(repository: Repository, now: datetime) -> datetime:
+    """What is from before this moment was not written by anybody who is still at work."""
+    return now - repository.core.ticket_life - timedelta(minutes=10)
+
+
+def ordered(repository: Repository, now: datetime, before: datetime) -> set[str]:
+    """The addresses of uploads under way, of holds, and of what was brought back since ``before``."""
+    with repository.database.read() as tx:
+        back = set(tombstones.restored_since(tx, repository.uid, before))
+    return ticketed(repository, now) | held(repository, Kind.ADDRESS) | back
+
+
+def held(repository: Repository, kind: Kind) -> set[str]:
+    """What holds of a kind name, as long as they count."""
+    with repository.database.read() as tx:
+        return {
+            one.value for one in holds.every(tx, repository.uid) if one.kind is kind and one.counts(repository.clock())
+        }
+
+
+def history(repository: Repository) -> dict[str, Commit]:
+    """All commits there are."""
+    with repository.database.read() as tx:
+        return {commit.id: commit for commit in commits.every(tx, repository.uid)}
+
+
+def reached(repository: Repository) -> set[str]:
+    """The commits that branches, tags and holds reach by the parents that commits have today."""
+    with repository.database.read() as tx:
+        tips = {branch.head for branch in refs.branches(tx, repository.uid)}
+        tips |= {tag.target for tag in refs.tags(tx, repository.uid)}
+    return _below(history(repository), tips | held(repository, Kind.REF))
+
+
+def collectable_commits(repository: Repository, before: datetime) -> set[str]:
+    """What nothing reaches, nor a young commit, nor one that alone has something below a held prefix."""
+    made = history(repository)
+    young = {name for name, commit in made.items() if commit.created_at >= before}
+    live = reached(repository) | _below(made, young)
+    entries = contents(repository, {commit.metarange for commit in made.values()})
+    known = {_fact(entry) for name in live for entry in entries[made[name].metarange]}
+    prefixes = tuple(held(repository, Kind.PREFIX))
+    kept = {
+        name
+        for name in made.keys() - live
+        if any(one.path.startswith(prefixes) and _fact(one) not in known for one in entries[made[name].metarange])
+    }
+    return made.keys() - live - _below(made, kept)
+
+
+def collectable_objects(repository: Repository, before: datetime) -> set[str]:
+    """What only collectable commits have, and what nobody ordered to be kept, is old by every clock, and is there."""
+    made, dead = history(repository), collectable_commits(repository, before)
+    entries = contents(repository, {commit.metarange for commit in made.values()})
+    going = {entry.address for name in dead for entry in entries[made[name].metarange]}
+    staying = staged(repository) | ordered(repository, repository.clock(), before)
+    for name, commit in made.items():
+        young = {one.address for one in entries[commit.metarange] if max(one.modified_at, _named_at(one)) >= before}
+        staying |= young if name in dead else {entry.address for entry in entries[commit.metarange]}
+    return (going - staying) & set(stored(repository))
+
+
+def dead_tables(repository: Repository, before: datetime) -> set[str]:
+    """The names of ranges and metaranges that only collectable commits have, or none, and that are old."""
+    dead = collectable_commits(repository, before)
+    live = {commit.metarange for name, commit in history(repository).items() if name not in dead}
+    live |= {listed.id for metarange in live for listed in repository.ranges.metarange(metarange)}
+    return {name for name, at in tables(repository).items() if name not in live and at < before}
+
+
+def tables(repository: Repository) -> dict[str, datetime]:
+    """Every range and metarange that is stored, and since when."""
+    found = {}
+    for batch in repository.store.list(repository.prefix + RANGES):
+        for key, at in zip(batch["key"].to_pylist(), batch["modified_at"].to_pylist(), strict=True):
+            if is_table(key.removeprefix(repository.prefix)):
+                found[key.removeprefix(repository.prefix + RANGES)] = at
+    return found
 
 
 def garbage(repository: Repository) -> dict[str, int]:
@@ -97,7 +178,7 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
     holding = named[Kind.REF] | (tagged if policy.tags is Tags.HOLD else set())
     entries = contents(repository, {commit.metarange for commit in made.values()})
     current = {branch: set(map(_fact, entries[made[head].metarange])) for branch, head in heads.items()}
-    past = {branch: _ancestors(made, head) for branch, head in heads.items()}
+    past = {branch: _below(made, [head]) for branch, head in heads.items()}
 
     def goes(commit: Commit, entry: Entry) -> bool:
         branches = [branch for branch in heads if commit.id in past[branch]]
@@ -133,8 +214,9 @@ def _fact(entry: Entry) -> tuple[str, str, int]:
     return entry.path, entry.address, entry.modified_ns
 
 
-def _ancestors(made: Mapping[str, Commit], head: str) -> set[str]:
-    found, todo = set(), [head]
+def _below(made: Mapping[str, Commit], tips: Iterable[str]) -> set[str]:
+    """``tips`` and all that they descend from."""
+    found, todo = set(), list(tips)
     while todo:
         one = todo.pop()
         if one not in found:

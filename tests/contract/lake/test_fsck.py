@@ -12,6 +12,7 @@ from desilt.lake.fsck import check, findings
 from desilt.lake.tombstones import Tombstone
 from desilt.sstable.values import encode_entry, write_metarange
 from desilt.testing import oracle
+from editing import collect, forget_files, reparent, root, tables
 from words import committed, seal, write
 
 MANY = {f"path/{number:03}": str(number) for number in range(40)}  # several ranges, as the fixtures cut them
@@ -207,6 +208,102 @@ def test_commits_that_no_ref_reaches_are_told(repo):
     found = check(repo)
     assert only(found, "dangling-commit").about == {"commit": lost.id}
     assert found.sound
+
+
+# ---- history that was edited
+
+
+def shortened(repo):
+    """A commit that was hidden from main, the one that is kept, and a first one; the hidden one is collected."""
+    hidden = committed(repo, "main", a="1")
+    kept = committed(repo, "main", a="2")
+    reparent(repo, kept, root(repo))
+    collect(repo, hidden)
+    return hidden, kept
+
+
+def test_edited_history_and_collected_commits_are_sound(repo):
+    shortened(repo)
+    found = check(repo)
+    assert found.sound
+    assert kinds(found) == {"unreferenced-object": 1, "unreferenced-table": 2}  # what the collected one had
+
+
+def test_an_abandoned_commit_is_a_fact_until_it_is_collected(repo):
+    hidden = committed(repo, "main", a="1")
+    reparent(repo, committed(repo, "main", a="2"), root(repo))
+    assert only(check(repo), "dangling-commit").about == {"commit": hidden.id}
+
+
+def test_a_parent_that_was_collected_is_missing_as_ever(repo, damage):
+    hidden, kept = shortened(repo)
+    damage.sql("UPDATE commits SET parents = was, was = NULL WHERE id = ?", kept.id)
+    found = check(repo)
+    assert found.of("missing-commit")[0].about == {"commit": kept.id, "parent": hidden.id}
+    assert "was collected by run run-9" in found.of("missing-commit")[0].fact
+    assert "unreferenced" in found.left_out[0]
+
+
+@pytest.mark.parametrize(
+    ("statement", "ref"), [("UPDATE branches SET head = ?", "main"), ("UPDATE tags SET target = ?", "v1")]
+)
+def test_a_ref_to_a_collected_commit(repo, damage, statement, ref):
+    repo.create_tag("v1", "main")
+    hidden, _ = shortened(repo)
+    damage.sql(statement, hidden.id)
+    (one,) = check(repo).of("missing-commit")
+    assert one.about == {"ref": ref, "commit": hidden.id}
+    assert "which was collected by run run-9" in one.fact
+
+
+def test_a_former_parent_that_left_no_trace(repo, damage):
+    hidden, kept = shortened(repo)
+    damage.sql("DELETE FROM collected WHERE id = ?", hidden.id)
+    (one,) = check(repo).of("missing-commit")
+    assert one.about == {"commit": kept.id, "parent": hidden.id}
+    assert "no run collected it" in one.fact
+
+
+def test_a_former_parent_is_older_too(repo, damage):
+    former = committed(repo, "main", a="1")
+    kept = committed(repo, "main", a="2")
+    repo.create_tag("v1", former.id)
+    reparent(repo, kept, root(repo))
+    damage.sql("UPDATE commits SET generation = ? WHERE id = ?", former.generation, kept.id)
+    assert only(check(repo), "generation").about == {"commit": kept.id, "parent": former.id}
+
+
+def test_a_commit_that_is_there_and_collected(repo, damage):
+    hidden, kept = shortened(repo)
+    damage.sql("UPDATE collected SET id = ? WHERE id = ?", kept.id, hidden.id)
+    found = check(repo)
+    assert found.counts["collected-commit"] == 1
+    assert found.of("collected-commit")[0].about == {"commit": kept.id}
+    assert not found.sound
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_table_that_a_commit_needs_and_a_run_condemned(repo, damage, which):
+    made = committed(repo, "main", a="1")
+    table = sorted(tables(repo, made))[which]
+    condemn(repo, f"_lakefs/{table}")
+    found = check(repo)
+    assert kinds(found) == {"condemned-table": 1, "condemned": 1}
+    assert found.of("condemned-table")[0].about == {"table": table, "ref": "main@"}
+    assert "run-7" in found.of("condemned-table")[0].fact
+    damage.remove(table)
+    assert {"condemned-table": 1, "missing-table": 1}.items() <= kinds(check(repo)).items()
+
+
+def test_a_table_that_was_condemned_and_is_nobodys_is_told_once(repo):
+    hidden, kept = committed(repo, "main", a="1"), committed(repo, "main", a="2")
+    gone = tables(repo, hidden) - tables(repo, kept)
+    reparent(repo, kept, root(repo))
+    collect(repo, hidden)
+    condemn(repo, *(f"_lakefs/{name}" for name in gone))
+    assert kinds(check(repo)) == {"condemned": 2, "unreferenced-object": 1}
+    forget_files(repo, gone)
+    assert kinds(check(repo)) == {"unreferenced-object": 1}
 
 
 # ---- tables

@@ -33,6 +33,14 @@ def test_a_commit_keeps_what_people_say_of_it(repo):
     assert (found.message, found.committer, found.metadata) == ("why", "ana", {"job": "42"})
 
 
+def test_a_commit_that_changes_nothing_is_made_if_asked_for(repo):
+    first = committed(repo, "main", a="1")
+    with pytest.raises(NothingToCommit):
+        repo.commit("main", "nothing")
+    made = repo.commit("main", "nothing, on purpose", allow_empty=True)
+    assert (made.parents, made.metarange) == ((first.id,), first.metarange)
+
+
 def test_log_tells_children_before_parents_and_later_times_first(repo):
     for number in range(3):
         committed(repo, "main", f"commit {number}", a=str(number))

@@ -1,4 +1,4 @@
-"""A lake of the first desilt, opened by today's: nothing is lost, and whoever is not up to date cannot write."""
+"""A lake of an earlier desilt, opened by today's: nothing is lost, and whoever is not up to date cannot write."""
 
 import itertools
 import subprocess
@@ -7,13 +7,14 @@ import threading
 
 import pytest
 
-from desilt.errors import DesiltError, Gone, NewerSchema, Unreadable
-from desilt.lake import Lake, commits, ledger, locks, schema, staging, tombstones, watermarks
+from desilt.errors import CommitGone, DesiltError, Gone, NewerSchema, Unreadable
+from desilt.lake import Lake, commits, ledger, locks, repositories, schema, staging, tombstones, watermarks
 from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.lake.lake import Location
 from desilt.lake.tombstones import State, Tombstone
 from desilt.testing import oracle
+from editing import collect, reparent
 from words import committed, read, seal, write
 
 VERSION_1 = {
@@ -39,6 +40,48 @@ VERSION_1 = {
 }
 """The tables as the first desilt made them."""
 
+VERSION_2 = VERSION_1 | {
+    "commits": VERSION_1["commits"].replace("PRIMARY KEY", "inserted {int} NOT NULL DEFAULT 0, PRIMARY KEY"),
+    "staging": """token TEXT NOT NULL, path {blob} NOT NULL, value {blob}, address TEXT, PRIMARY KEY (token, path),
+        CHECK (value IS NULL OR address IS NOT NULL)""",
+    "tombstones": VERSION_1["tombstones"].replace(
+        "PRIMARY KEY",
+        "size_bytes {int} NOT NULL DEFAULT 0, batch {int} NOT NULL DEFAULT -1, "
+        "state TEXT NOT NULL DEFAULT 'condemned', restored_at {int}, PRIMARY KEY",
+    ),
+    "moves": """repository TEXT NOT NULL, generation {int} NOT NULL, mark TEXT NOT NULL,
+        PRIMARY KEY (repository, generation)""",
+    "locks": """repository TEXT PRIMARY KEY, fence {int} NOT NULL, owner TEXT NOT NULL, run TEXT NOT NULL,
+        beat_at {int} NOT NULL""",
+    "runs": """repository TEXT NOT NULL, id TEXT NOT NULL, job TEXT NOT NULL, policy TEXT NOT NULL,
+        action TEXT NOT NULL, started_at {int} NOT NULL, ended_at {int}, state TEXT NOT NULL, fence {int} NOT NULL,
+        ended_fence {int}, refs {int} NOT NULL DEFAULT 0, objects {int} NOT NULL, bytes {int} NOT NULL,
+        PRIMARY KEY (repository, id)""",
+    "batches": """repository TEXT NOT NULL, run TEXT NOT NULL, number {int} NOT NULL, file TEXT NOT NULL,
+        asked {int} NOT NULL, removed {int} NOT NULL DEFAULT 0, gone {int} NOT NULL DEFAULT 0,
+        failed {int} NOT NULL DEFAULT 0, held_again {int} NOT NULL, removed_bytes {int} NOT NULL DEFAULT 0,
+        recorded_at {int}, PRIMARY KEY (repository, run, number)""",
+    "policies": """repository TEXT NOT NULL, job TEXT NOT NULL, document TEXT NOT NULL, set_at {int} NOT NULL,
+        PRIMARY KEY (repository, job)""",
+    "holds": """repository TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, value TEXT NOT NULL,
+        reason TEXT NOT NULL, made_at {int} NOT NULL, until {int}, inserted {int} NOT NULL,
+        PRIMARY KEY (repository, id)""",
+    "watermarks": """repository TEXT NOT NULL, job TEXT NOT NULL, run TEXT NOT NULL, value TEXT NOT NULL,
+        PRIMARY KEY (repository, job)""",
+}
+"""And as the second did."""
+
+INDEXES_2 = (
+    "CREATE INDEX commits_inserted ON commits (repository, inserted)",
+    "CREATE INDEX staging_addresses ON staging (address)",
+    "CREATE INDEX tombstones_by_run ON tombstones (repository, run, batch)",
+    "CREATE INDEX tombstones_unsettled ON tombstones (repository) "
+    "WHERE state NOT IN ('removed', 'already gone', 'trashed')",
+)
+
+RENAMED = {("commits", "inserted"): "added"}  # by version 3
+NEW = {1: {"locks", "runs", "batches", "watermarks", "collected"}, 2: {"collected"}}
+
 OPEN = """
 import sys
 from desilt.lake import Lake
@@ -50,10 +93,11 @@ print(len(Lake.open(Location(sys.argv[1], sys.argv[2], None)).repository("demo")
 
 
 class Old:
-    """A lake with some history, as version 1; and what its repository held."""
+    """A lake with some history, as an earlier version; and what its repository held."""
 
-    def __init__(self, place, url):
-        self.place, self.url = place, url
+    def __init__(self, place, url, schema_version=1):
+        self.place, self.url, self.version = place, url, schema_version
+        self.tables = VERSION_1 if schema_version == 1 else VERSION_2
         newer = Lake.create(Location(place, f"sqlite://{place}/newer.db", None))
         repo = newer.create_repository("demo")
         committed(repo, "main", a="1", b="2", gone="3")
@@ -68,6 +112,11 @@ class Old:
         self.address = repo.stat("main", "gone").address
         with repo.database.write() as tx:
             tombstones.condemn(tx, repo.uid, [Tombstone(self.address, "run-1", "old", repo.clock())])
+            ledger.begin(
+                tx,
+                repo.uid,
+                ledger.RunRow("run-1", "gc", "", "delete", repo.clock(), None, ledger.RunState.SWEEPING, 1, 1),
+            )
         self.staged = oracle.staged(repo)
         self.committed = oracle.committed(repo)
         self.log = [commit.id for commit in repo.log("main", "dev")]
@@ -75,14 +124,16 @@ class Old:
         self.generation = repo.generation()
         database = open_database(url, create=True)
         with newer.database.read() as there, database.write() as here:
-            for table, columns in VERSION_1.items():
+            for table, columns in self.tables.items():
                 clustered = "{clustered}" if table == "staging" else ""
                 here.execute(f"CREATE TABLE {table} ({columns}) {clustered}".format(**database.types))
                 names = self.columns(columns)
                 marks = ", ".join("?" * len(names))
-                rows = there.rows(f"SELECT {', '.join(names)} FROM {table}")
+                rows = there.rows(f"SELECT {', '.join(self.today(table, names))} FROM {table}")
                 here.execute_many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
-            here.execute("UPDATE settings SET value = '1' WHERE key = 'schema'")
+            for index in INDEXES_2 if schema_version == 2 else ():
+                here.execute(index)
+            here.execute("UPDATE settings SET value = ? WHERE key = 'schema'", str(schema_version))
             here.execute("UPDATE settings SET value = ? WHERE key = 'storage'", place)
         database.close()
         newer.close()
@@ -91,6 +142,10 @@ class Old:
     def columns(text):
         text = text.partition("PRIMARY KEY (")[0]
         return [one.split()[0] for one in text.split(",") if one.strip()]
+
+    @staticmethod
+    def today(table, names):
+        return [RENAMED.get((table, name), name) for name in names]
 
     def readable(self, repo):
         """What every path reads as; what is gone says by which run."""
@@ -107,21 +162,23 @@ class Old:
         return Lake.open(Location(self.place, self.url, None))
 
     def dump(self):
-        """Every row of every table of version 1."""
+        """Every row of every table it had, and which tables of later versions there are."""
         database = open_database(self.url)
+        up_to_date = int(version(database)) >= schema.VERSION
         with database.read() as tx:
-            found = {
-                table: sorted(map(repr, tx.rows(f"SELECT {', '.join(self.columns(columns))} FROM {table}")))
-                for table, columns in VERSION_1.items()
-            }
-            tables = {name for name in ("locks", "runs", "batches", "watermarks", "staging_1") if tx.has_table(name)}
+            found = {}
+            for table, columns in self.tables.items():
+                names = self.columns(columns)
+                wanted = ", ".join(self.today(table, names) if up_to_date else names)
+                found[table] = sorted(map(repr, tx.rows(f"SELECT {wanted} FROM {table}")))
+            tables = {name for name in (*NEW[self.version], "staging_1") if tx.has_table(name)}
         database.close()
         return found, tables
 
 
-@pytest.fixture
-def old(tmp_path, database_url):
-    return Old(str(tmp_path / "lake"), database_url)
+@pytest.fixture(params=[1, 2])
+def old(request, tmp_path, database_url):
+    return Old(str(tmp_path / "lake"), database_url, request.param)
 
 
 def version(database):
@@ -146,7 +203,7 @@ def test_everything_is_as_it_was(old):
     after, tables = old.dump()
     del before["settings"], after["settings"]
     assert after == before
-    assert tables == {"locks", "runs", "batches", "watermarks"}
+    assert tables == NEW[old.version]
     lake.close()
 
 
@@ -174,7 +231,7 @@ def test_life_goes_on(old):
     lake = old.open()
     repo = lake.repository("demo")
     with lake.database.read() as tx:
-        assert commits.metaranges_since(tx, repo.uid, 0) == set()
+        assert bool(commits.metaranges_since(tx, repo.uid, 0)) == (old.version > 1)  # the first did not write it down
     made = repo.commit("dev", "what was staged by an older desilt")
     assert old.readable(repo) == old.contents
     with lake.database.read() as tx:
@@ -187,7 +244,7 @@ def test_life_goes_on(old):
     with locks.held(lake.database, repo.uid, run="run") as lock, lake.database.write() as tx:
         locks.check(tx, lock)
         watermarks.write(tx, repo.uid, "gc", "run", {})
-        assert ledger.every(tx, repo.uid) == []
+        assert [(run.id, run.edits) for run in ledger.every(tx, repo.uid)] == [("run-1", 0)] * (old.version > 1)
     lake.close()
 
 
@@ -246,9 +303,44 @@ def test_an_older_desilt_cannot_write_over_what_is_staged(old):
     lake.close()
 
 
+def test_an_older_desilt_that_is_still_open_cannot_commit_over_edited_history(old):
+    """It knows neither of tables that are being collected, nor where edited histories met."""
+    lake = old.open()
+    with lake.database.read() as tx:
+        row = tx.one(f"SELECT repository, {commits.COLUMNS} FROM commits")
+    marks = ", ".join("?" * (len(row) + 1))
+    with pytest.raises(DesiltError), lake.database.write() as tx:
+        tx.execute(
+            f"INSERT INTO commits (repository, {commits.COLUMNS}, inserted) VALUES ({marks})", row[0], "f", *row[2:], 9
+        )
+    lake.close()
+
+
+def test_history_can_be_edited_and_commits_collected(old):
+    lake = old.open()
+    repo = lake.repository("demo")
+    first, second = repo.resolve("main~1").commit, repo.resolve("main").commit
+    assert second.was is None
+    last = repo.commit("main", "empty", allow_empty=True)
+    repo.create_tag("v2", second.id)
+    reparent(repo, last, first)
+    assert repo.resolve("main").commit.was == (second.id,)
+    for name in ("v1", "v2"):
+        repo.delete_tag(name)
+    repo.delete_branch("dev", force=True)
+    collect(repo, second)
+    with pytest.raises(CommitGone):
+        repo.resolve(second.id)
+    with lake.database.read() as tx:
+        assert repositories.edited(tx, repo.uid) == repo.generation()
+    assert check(repo).sound
+    lake.close()
+
+
 def test_it_happens_once(old, monkeypatch):
     old.open().close()
     monkeypatch.setattr(schema, "STAGING", "no statement at all")
+    monkeypatch.setattr(schema, "COLLECTED", "nor this")
     old.open().close()  # nothing is left to do
     schema.upgrade(open_database(old.url))  # nor for whoever asks for it by name
 
@@ -303,12 +395,13 @@ def test_cut_off_anywhere_it_did_not_happen(old, monkeypatch):
                 assert old.dump() == before
             finally:
                 database.close()
-    assert statements > 12
+    assert statements > {1: 15, 2: 5}[old.version]
     lake = old.open()
     assert oracle.staged(lake.repository("demo")) == old.staged
     lake.close()
 
 
+@pytest.mark.parametrize("old", [1], indirect=True)
 def test_an_unreadable_entry_stops_it_and_nothing_is_changed(old):
     """To leave it out would make garbage of what it holds."""
     database = open_database(old.url)

@@ -1,5 +1,7 @@
 """Walks and merge bases on tiny graphs."""
 
+from collections import namedtuple
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -47,6 +49,21 @@ def test_of_a_criss_cross_one_of_the_two_best_bases_is_taken():
 def test_times_that_lie_do_not_mislead_the_merge_base():
     commits = graph("a b:a c:b d:b", times={"a": 100, "b": 1, "c": 50, "d": 60})
     assert merge_base(commits.__getitem__, "c", "d").id == "b"
+
+
+def test_whatever_is_linked_like_commits_can_be_walked():
+    linked = namedtuple("Linked", "id parents created_at generation")
+    traces = {name: linked(name, c.parents, c.created_at, c.generation) for name, c in graph("a b:a c:a").items()}
+    assert merge_base(traces.__getitem__, "b", "c") == traces["a"]
+    assert list(walk(traces.__getitem__, "b")) == [traces["b"], traces["a"]]
+
+
+def test_a_commit_knows_what_it_was_made_from():
+    (commit,) = graph("a").values()
+    assert commit.made_from == ()
+    assert replace(commit, parents=("r",)).made_from == ("r",)
+    assert replace(commit, parents=("r",), was=("p", "q")).made_from == ("p", "q")
+    assert replace(commit, parents=("r",), was=()).made_from == ()
 
 
 def test_a_walk_gives_every_ancestor_once_and_children_first():

@@ -85,7 +85,7 @@ def test_other_times_are_refused(text):
         ('{"do": "put", "branch": "main", "path": "a", "metadata": {"k": 1}}', "an object of texts"),
         ('{"do": "put", "branch": "main", "path": "a", "as": "x"}', "as is not for put"),
         ('{"do": "put", "branch": "main", "path": "a", "say": 1}', "say must be a text"),
-        ('{"do": "put", "branch": "main", "path": "a", "fails": "Sorrow"}', "there are: DesiltError, BadRequest"),
+        ('{"do": "put", "branch": "main", "path": "a", "fails": "Sorrow"}', "there are: BadRequest, CommitGone"),
         ('{"do": "put", "branch": "main", "path": "a", "fails": "datetime"}', "must be an error"),
         ('{"do": "commit", "branch": "main", "as": "$x"}', "letters, digits"),
         ('{"do": "commit", "branch": "main", "as": "x", "fails": "Gone"}', "a commit that fails has no name"),

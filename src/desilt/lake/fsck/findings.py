@@ -10,8 +10,10 @@ from typing import Literal
 
 ERRORS = {
     "missing-commit": "a ref or a commit names a commit that is not there",
+    "collected-commit": "a commit that is there is on record as collected",
     "corrupt-commit": "a commit's row cannot be read",
     "missing-table": "a range or metarange that a commit needs is not there",
+    "condemned-table": "a run condemned a range or metarange that a commit needs",
     "corrupt-table": "a range, metarange or staging area is not what it must be",
     "missing-object": "an entry's object is not there, and no run removed it",
     "wrong-size": "an object has another size than its entry says",
@@ -22,7 +24,7 @@ ERRORS = {
 }
 FACTS = {
     "removed": "an entry's object was removed by a run",
-    "condemned": "a run condemned an object that is still stored",
+    "condemned": "a run condemned an object or a table that is still stored",
     "dangling-commit": "no ref reaches a commit",
     "unreferenced-object": "no commit, staging area or open ticket holds an object",
     "unreferenced-table": "no commit needs a file among the tables",

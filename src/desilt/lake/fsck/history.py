@@ -14,9 +14,14 @@ def note_rows(seen: Snapshot, notes: Notebook) -> None:
         notes.add("corrupt-commit", "its row in the database cannot be read", commit=commit_id)
     for ref, target, _ in tips(seen):
         if not seen.has_commit(target):
-            notes.add("missing-commit", f"it points to commit {target}, which is not there", ref=ref, commit=target)
+            fact = f"it points to commit {target}, which {_absent(seen, target)}"
+            notes.add("missing-commit", fact, ref=ref, commit=target)
+    for commit_id in seen.collected:
+        if seen.has_commit(commit_id):
+            fact = f"run {seen.collected[commit_id]} collected it, and it is there"
+            notes.add("collected-commit", fact, commit=commit_id)
     for commit in seen.commits.values():
-        for parent in commit.parents:
+        for parent in dict.fromkeys((*commit.parents, *commit.made_from)):
             _note_parent(seen, commit, parent, notes)
     for commit_id in seen.commits.keys() - reachable(seen):
         notes.add("dangling-commit", "no ref reaches it", commit=commit_id)
@@ -31,7 +36,12 @@ def note_rows(seen: Snapshot, notes: Notebook) -> None:
 
 def _note_parent(seen: Snapshot, commit: Commit, parent: str, notes: Notebook) -> None:
     if not seen.has_commit(parent):
-        notes.add("missing-commit", f"its parent {parent} is not there", commit=commit.id, parent=parent)
+        if parent in commit.parents:
+            fact = f"its parent {parent} {_absent(seen, parent)}"
+            notes.add("missing-commit", fact, commit=commit.id, parent=parent)
+        elif parent not in seen.collected:  # where it was, a trace is enough
+            fact = f"its parent was {parent}, which is not there, and no run collected it"
+            notes.add("missing-commit", fact, commit=commit.id, parent=parent)
     elif parent in seen.commits:
         above = seen.commits[parent]
         if commit.created_at <= above.created_at:
@@ -40,6 +50,10 @@ def _note_parent(seen: Snapshot, commit: Commit, parent: str, notes: Notebook) -
         if commit.generation <= above.generation:
             fact = f"its generation is {commit.generation}, that of its parent {parent} is {above.generation}"
             notes.add("generation", fact, commit=commit.id, parent=parent)
+
+
+def _absent(seen: Snapshot, commit_id: str) -> str:
+    return f"was collected by run {seen.collected[commit_id]}" if commit_id in seen.collected else "is not there"
 
 
 def tips(seen: Snapshot) -> Iterator[tuple[str, str, About]]:

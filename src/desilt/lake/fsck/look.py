@@ -83,6 +83,8 @@ class Look:
         for _, flaw in sorted(flaws.items()):
             kind = "missing-table" if flaw.missing else "corrupt-table"
             notes.add(kind, flaw.fact, **{"table": flaw.table, **flaw.where})
+        for table, where, stone in claims.condemned():
+            notes.add("condemned-table", condemned_by(stone), **{"table": table, **where})
         self._note(notes, "missing-object", self._missing, lambda row: f"there is no object at {row['address']}")
         self._note(
             notes, "wrong-size", self._wrong, lambda row: f"its object has {row['stored']:,} bytes, not {row['size']:,}"

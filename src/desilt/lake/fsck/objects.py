@@ -99,7 +99,7 @@ class Comparison:
         loose = pc.and_not(pc.and_not(pc.starts_with(self._addresses, "branches/"), held), condemned)
         self._note("unreferenced-object", pc.and_(loose, old), notes)
         needed = pa.array([FOLDER + name for name in tables], pa.large_string())
-        unneeded = pc.invert(pc.is_in(self._addresses, value_set=needed))
+        unneeded = pc.invert(pc.or_(pc.is_in(self._addresses, value_set=needed), condemned))
         is_table = pc.match_substring_regex(self._addresses, TABLE)
         self._note("unreferenced-table", pc.and_(pc.and_(is_table, unneeded), old), notes)
 

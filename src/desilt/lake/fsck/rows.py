@@ -43,6 +43,7 @@ class Snapshot:
     tags: list[Tag]
     commits: dict[str, Commit]
     corrupt_commits: list[str]
+    collected: dict[str, str]  # by run
     tickets: list[Ticket]
     stones: pa.Table
     staged: list[tuple[About, pa.RecordBatch]] = field(default_factory=list)
@@ -69,6 +70,7 @@ def take(core: Core) -> Snapshot:
             list(refs.tags(tx, core.uid)),
             found,
             corrupt,
+            commits.collected(tx, core.uid),
             list(tickets.open_at(tx, core.uid, now)),
             pa.Table.from_arrays(
                 [pa.array(column, kind) for column, kind in zip(_columns(stones, 4), STONES.types, strict=True)],

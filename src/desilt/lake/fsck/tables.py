@@ -65,6 +65,15 @@ class Claims:
     def tables(self) -> int:
         return len(self.metaranges.keys() | self.ranges.keys())
 
+    def condemned(self) -> Iterator[tuple[str, About, dict[str, object]]]:
+        """The tables that have a tombstone all the same, who needs each, and the stone."""
+        stones = self._seen.stones
+        for stone in stones.filter(pc.starts_with(stones["address"], FOLDER)).to_pylist():
+            name = stone["address"].removeprefix(FOLDER)
+            where = self.metaranges.get(name) or self.ranges.get(name)
+            if where is not None:
+                yield name, where, stone
+
     def entries(self) -> Iterator[pa.Table]:
         """Every entry of every range and staging area as :data:`ENTRIES`, about a million rows at a time."""
         held: list[pa.RecordBatch] = []

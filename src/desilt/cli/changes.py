@@ -1,0 +1,53 @@
+"""What a run does to history, for people and for programs."""
+
+import json
+
+import click
+
+from desilt.cli.graph import draw_change
+from desilt.cli.output import show_table
+from desilt.lake.repository import Repository
+from desilt.runs import folder as folders
+from desilt.runs.folder import Folder
+from desilt.runs.history import FILE, Change, Fate, read_change
+from desilt.runs.report import Report
+
+
+def change_of(repository: Repository, report: Report) -> Change | None:
+    """What the run of ``report`` does to history; None if it is not about that."""
+    folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, report.run))
+    return read_change(folder.get_text(FILE)) if folder.has(FILE) else None
+
+
+def as_json(report: Report, change: Change | None) -> str:
+    """The report, and with it every commit that is edited or abandoned, every ref that stays or goes."""
+    if change is None:
+        return report.to_json()
+    return json.dumps({**json.loads(report.to_json()), "change": json.loads(change.to_json())}, indent=1) + "\n"
+
+
+def show_change(report: Report, change: Change) -> None:
+    """Figures, the picture before and after, and refs."""
+    edited, abandoned = change.count(Fate.EDITED), change.count(Fate.ABANDONED)
+    would = "would be " if report.swept is None else ""
+    click.echo(
+        f"Run {report.run}: {many(edited, 'commit')} {would}edited, {many(abandoned, 'commit')} {would}abandoned, "
+        f"{many(len(change.deleted), 'ref')} {would}deleted. No object is removed."
+    )
+    if (made := report.history["edited"]) != edited:
+        click.echo(f"{many(edited - made, 'edit')} did not hold any more, and was left out.")
+    if edited or change.deleted:
+        click.echo()
+        for line in draw_change(change):
+            click.echo(line)
+    for heading, refs in (("Refs that go", change.deleted), ("Old refs that stay", change.skipped)):
+        if refs:
+            click.echo(f"\n{click.style(heading, bold=True)}")
+            rows = [{"ref": ref, "why": report.refs.get(ref.removeprefix("tag "), why)} for ref, why in refs.items()]
+            show_table(rows, ["ref", "why"])
+    if abandoned and report.swept is not None:
+        click.echo("\nWhat was abandoned can be read by its id, until `desilt collect` takes it.")
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -1,0 +1,75 @@
+"""`desilt collect`: what no ref reaches any more."""
+
+import functools
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from desilt.cli.common import with_repository
+from desilt.cli.params import Moment, Span
+from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_limits
+from desilt.jobs import collection
+from desilt.jobs.job import Ask
+from desilt.lake.repository import Repository
+from desilt.sweep.guard import Limits
+
+Command = Callable[..., None]
+
+
+@click.group()
+def collect() -> None:
+    """Remove commits that no branch, tag or hold reaches, and all that only they had.
+
+    Commits first: from then on, whoever asks for one is told that it is gone. Then the objects that nothing else has
+    (no other commit, staging area, ticket or hold), the ranges and metaranges that no commit has, and files of desilt
+    itself that nobody needs: folders of old runs, caches. `desilt expire` and deleted branches and tags leave such
+    commits behind; until they are collected, they can be read by their ids, and a new branch or tag saves them.
+    """
+
+
+def with_scope(command: Command) -> Command:
+    """What to leave alone, as options; the command gets ``ask``."""
+
+    @click.option("--older-than", type=Span(), help="Leave younger commits and files alone.  [24h, and 10m for clocks]")
+    @click.option("--keep-runs", type=Span(), default=Ask().keep_runs, help="Keep the folders of younger runs.  [90d]")
+    @click.option("--now", type=Moment(), help="Judge ages as of this time; it may look back.")
+    @functools.wraps(command)
+    def wrapped(
+        *values: Any, older_than: timedelta | None, keep_runs: timedelta, now: datetime | None, **rest: Any
+    ) -> None:
+        command(*values, ask=Ask(now=now, older_than=older_than, keep_runs=keep_runs), **rest)
+
+    return wrapped
+
+
+@collect.command()
+@with_repository
+@with_scope
+@with_limits
+@master_option
+def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
+    """Say what would be removed, and why; remove nothing.
+
+    The plan is written into the repository, below _desilt/runs/collect/: the commits that would go, Parquet files
+    with every object and every range, report.json and report.html. `desilt sweep` carries it out.
+    """
+    told = Told()
+    plan_and_show(collection.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)
+
+
+@collect.command()
+@with_repository
+@with_scope
+@with_limits
+@master_option
+def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
+    """Plan, then remove what was planned; there is no way back from it.
+
+    The first run needs --confirm: look at a plan before. Commits that a ref or a hold reaches by now are left alone,
+    with all they have. Exit code 3: some files could not be removed, and a later run tries again. The next run of
+    `desilt gc` looks at everything once more.
+    """
+    told = Told()
+    run_and_show(collection.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)

@@ -1,0 +1,142 @@
+"""`desilt expire` and `desilt abandon`: history made shorter."""
+
+import functools
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from desilt.cli.common import with_repository
+from desilt.cli.params import Day, Moment, Span
+from desilt.cli.sweeping import Told, plan_and_show, run_and_show
+from desilt.domain.expiry import Expiry, Omission
+from desilt.domain.keeping import Keep
+from desilt.errors import BadRequest
+from desilt.jobs import expiration
+from desilt.jobs.job import Ask
+from desilt.lake.repository import Repository
+from desilt.sources.spread import InProcess
+from desilt.sweep.guard import Limits
+
+Command = Callable[..., None]
+RULES = ("daily", "weekly", "monthly", "yearly")
+
+
+class DayOrSpan(click.ParamType[datetime | timedelta]):
+    """``2026-01-31``, or ``30d`` ago."""
+
+    name = "date|span"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> datetime | timedelta:
+        if re.fullmatch(r"\d+[a-z]", value.strip()):
+            return Span().convert(value, param, ctx)
+        if not re.match(r"\d{4}-", value.strip()):
+            self.fail(f"{value!r} is neither a date nor a length of time; write 2026-01-31, or 30d", param, ctx)
+        return Day().convert(value, param, ctx)
+
+
+class Counts(click.ParamType[dict[str, int]]):
+    """``daily=7,weekly=4``."""
+
+    name = "rules"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for part in value.split(","):
+            match = re.fullmatch(rf"\s*({'|'.join(RULES)})\s*=\s*(\d{{1,6}})\s*", part)
+            if match is None or match[1] in found:
+                self.fail(f"{value!r} is not so many of {', '.join(RULES)}; write daily=7,weekly=4", param, ctx)
+            found[match[1]] = int(match[2])
+        return found
+
+
+@click.group()
+def expire() -> None:
+    """Hide history from before a date; keep what refs point to, and what rules keep.
+
+    The oldest commit of each branch and tag that is young enough gets the root as its parent, or the nearest commit
+    that a rule keeps: in place, with its own id and time. No object is removed and no commit is: what no ref reaches
+    any more can be read by its id until `desilt collect` takes it.
+    """
+
+
+def with_wish(command: Command) -> Command:
+    """What to expire, as options; the command gets ``ask`` and ``limits``."""
+
+    @click.option(
+        "--older-than", type=DayOrSpan(), required=True, help="Commits from before this date, or older than 30d."
+    )
+    @click.option("--keep-last", type=click.IntRange(1), help="Keep so many commits of each branch and tag.")
+    @click.option(
+        "--keep", type=Counts(), help="Keep the newest of each so many days, weeks, months: daily=7,weekly=4."
+    )
+    @click.option("--delete-expired-tags", is_flag=True, help="Tags on commits that are older go.")
+    @click.option("--delete-expired-branches", is_flag=True, help="Branches go, too, unless they are in use.")
+    @click.option("--now", type=Moment(), help="Count ages from this time; it may look back.")
+    @click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
+    @functools.wraps(command)
+    def wrapped(
+        repository: Repository,
+        *values: Any,
+        older_than: datetime | timedelta,
+        keep_last: int | None,
+        keep: dict[str, int] | None,
+        delete_expired_tags: bool,
+        delete_expired_branches: bool,
+        now: datetime | None,
+        confirm: bool,
+        **rest: Any,
+    ) -> None:
+        before = older_than if isinstance(older_than, datetime) else (now or repository.clock()) - older_than
+        rules = Keep(last=keep_last or 0, **(keep or {})) if keep_last or keep else None
+        wish = Expiry(before, rules, delete_expired_tags, delete_expired_branches)
+        command(repository, *values, ask=Ask(now=now, wish=wish), limits=Limits(confirm=confirm), **rest)
+
+    return wrapped
+
+
+@expire.command()
+@with_repository
+@with_wish
+def plan(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> None:
+    """Say which commits would be edited, which would be abandoned, and by which refs; change nothing.
+
+    The plan is written into the repository, below _desilt/runs/expire/: history.json with every commit, and
+    report.html with a picture of history before and after. `desilt sweep` carries it out.
+    """
+    told = Told()
+    plan_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
+
+
+@expire.command()
+@with_repository
+@with_wish
+def run(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> None:
+    """Plan, then edit history as planned, in one transaction.
+
+    The first run needs --confirm: look at a plan before. Where branches or tags have moved since the plan was made,
+    it is decided again, and only what still holds is done. The default branch, and branches with staged entries or
+    open tickets, are never deleted.
+    """
+    told = Told()
+    run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
+
+
+@click.command()
+@with_repository
+@click.argument("ref")
+@click.argument("commits", metavar="FIRST..LAST")
+def abandon(repository: Repository, ref: str, commits: str, as_json: bool) -> None:
+    """Leave the commits from FIRST, the newest, down to LAST out of the history of REF.
+
+    The commit above FIRST gets the commit below LAST as its parent, in place. Refused where a branch or a tag points
+    to one of them, and for the tip and the root. They can be read by their ids until `desilt collect` takes them.
+    """
+    first, between, last = commits.partition("..")
+    if not (first and between and last):
+        raise BadRequest(f"{commits!r} is not FIRST..LAST; write two commits of {ref!r}, the newest first")
+    told = Told()
+    ask, limits = Ask(wish=Omission(ref, first, last)), Limits(confirm=True)
+    run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)

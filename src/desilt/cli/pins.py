@@ -1,0 +1,94 @@
+"""`desilt pins`: what keeps the bytes."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from desilt.cli.common import with_repository
+from desilt.cli.output import show_table
+from desilt.cli.reports import bold, told
+from desilt.cli.sweeping import Told, master_option, on_spark
+from desilt.domain.units import size
+from desilt.jobs.pins import LIMIT
+from desilt.jobs.pins import pins as find_out
+from desilt.lake.repository import Repository
+from desilt.runs.pins import NOTHING, Pins, several
+from desilt.runs.pins_html import render
+from desilt.runs.report import Amount
+
+
+def to_be_written(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Refused before minutes of work, not after."""
+    if path is not None and not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise click.BadParameter(f"{str(path)!r} cannot be written: there is no such directory, or it is closed to you")
+    return path
+
+
+@click.command()
+@with_repository
+@click.option("--limit", type=click.IntRange(0), default=LIMIT, show_default=True, help="Groups to be told one by one.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    callback=to_be_written,
+    metavar="FILE",
+    help="Write a page with bars, too.",
+)
+@master_option
+def pins(repository: Repository, limit: int, page: Path | None, master: str | None, as_json: bool) -> None:
+    """Say which branch, tag, hold or staging area keeps how many bytes, alone and together; remove nothing.
+
+    What one keeps alone comes back once it is gone and history is collected: the answer to "what would I get back if I
+    deleted tag v1?". What several keep together comes back when all of them are gone. A branch, a tag and a hold on a
+    commit keep that commit and all its ancestors; a hold on a prefix keeps paths that begin so, in any commit.
+
+    Sizes are those that entries tell, and every object counts once. What runs have removed does not count.
+    """
+    progress = Told()
+    found = find_out(repository, on_spark(master, progress), limit=limit)
+    progress.finish()
+    if page is not None:
+        page.write_text(render(found), encoding="utf-8")
+    if as_json:
+        click.echo(found.to_json(), nl=False)
+        return
+    show(found)
+    if page is not None:
+        click.echo(f"\nThe page is {page}")
+
+
+def show(found: Pins) -> None:
+    """What each keeps, then what several keep together."""
+    click.echo(f"{told(found.total)} {'is' if found.total.objects == 1 else 'are'} kept.")
+    click.echo(f"\n{bold('Alone')}: {told(found.alone)}; what each keeps alone, and what it reaches")
+    show_table(by_pin(found), ["pin", "alone", "objects", "reaches", "objects reached"])
+    if found.together.objects:
+        click.echo(f"\n{bold('Together')}: {told(found.together)}; they go when all that keep them went")
+        show_table(by_group(found), ["size", "objects", "kept by"])
+
+
+def by_pin(found: Pins) -> Iterator[dict[str, object]]:
+    for pin in found.pins:
+        yield row(pin.name, pin.alone, pin.reaches)
+    if found.nothing.objects:
+        yield row(NOTHING, found.nothing, found.nothing)
+
+
+def row(name: str, alone: Amount, reaches: Amount) -> dict[str, object]:
+    amounts = {"alone": size(alone.bytes), "objects": f"{alone.objects:,}"}
+    return {"pin": name, **amounts, "reaches": size(reaches.bytes), "objects reached": f"{reaches.objects:,}"}
+
+
+def by_group(found: Pins) -> Iterator[dict[str, object]]:
+    for group in found.groups:
+        names, more = several(group.pins)
+        yield together(group.amount, f"{', '.join(names)} {more}".rstrip())
+    if found.groups_left:
+        yield together(found.left, f"{found.groups_left:,} more group{'s' * (found.groups_left != 1)}; see --limit")
+
+
+def together(amount: Amount, names: str) -> dict[str, object]:
+    return {"size": size(amount.bytes), "objects": f"{amount.objects:,}", "kept by": names}

@@ -1,0 +1,86 @@
+"""What was asked for wrongly, is not there, or cannot be read."""
+
+from datetime import datetime
+
+
+class DesiltError(Exception):
+    """Nothing was changed, unless the message says so."""
+
+    exit_code = 1
+
+
+class BadRequest(DesiltError):
+    exit_code = 2
+
+
+class InvalidName(BadRequest):
+    def __init__(self, kind: str, name: str, rule: str) -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"{name!r} cannot be the name of a {kind}: {rule}")
+
+
+class InvalidPath(BadRequest):
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        shown = path if len(path) <= 80 else path[:77] + "…"
+        super().__init__(f"path {shown!r} {reason}; a path is 1 to 1,024 bytes of UTF-8 without NUL")
+
+
+class InvalidRef(BadRequest):
+    def __init__(self, ref: str, reason: str) -> None:
+        self.ref = ref
+        super().__init__(f"{ref!r} is not a ref: {reason}; write a branch, a tag or a commit, then ~N, ^N or @")
+
+
+class InvalidUri(BadRequest):
+    pass
+
+
+class NotFound(DesiltError):
+    def __init__(self, kind: str, name: str, way_out: str = "") -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"there is no {kind} {name!r}" + (f"; {way_out}" if way_out else ""))
+
+
+class Gone(DesiltError):
+    def __init__(self, path: str, run: str, rule: str, at: datetime) -> None:
+        self.path, self.run, self.rule, self.at = path, run, rule, at
+        super().__init__(
+            f"object {path!r} is gone: run {run} removed it by rule {rule!r} on {at:%Y-%m-%d %H:%M:%S} UTC; "
+            "upload it again if it is still wanted"
+        )
+
+
+class CommitGone(Gone):
+    def __init__(self, commit: str, run: str, at: datetime) -> None:
+        self.commit, self.run, self.at = commit, run, at
+        DesiltError.__init__(
+            self,
+            f"commit {commit} is gone: no ref reached it any more, and run {run} collected it "
+            f"on {at:%Y-%m-%d %H:%M:%S} UTC; choose another, see `desilt lake log`",
+        )
+
+
+class Unreadable(DesiltError):
+    pass
+
+
+class CorruptTable(Unreadable):
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"table {name} is corrupt: {reason}; restore this file from a copy, nothing was read from it")
+
+
+class MissingTable(CorruptTable):
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "its file is missing")
+
+
+class NewerSchema(Unreadable):
+    def __init__(self, found: int, known: int) -> None:
+        self.found, self.known = found, known
+        super().__init__(f"the database has schema {found}, this desilt knows up to {known}; upgrade desilt")
+
+
+class StorageFailed(DesiltError):
+    pass

@@ -1,0 +1,172 @@
+"""Collection: commits that no branch, tag or hold reaches any more, and all that only they had.
+
+Commits go first: from then on each answers *gone*. Then go the objects that only
+they had, and the ranges and metaranges that no commit has. Then what desilt itself
+keeps and needs no longer. What is younger than the limit stays: ranges are written
+before the commit that has them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from desilt.domain.reason import Reason
+from desilt.domain.run import Run
+from desilt.errors import BadRequest, CorruptTable
+from desilt.jobs import collecting, tidy
+from desilt.jobs.collecting import METADATA, Question
+from desilt.jobs.job import Ask, Job, Marked, Stages
+from desilt.jobs.judging import Answer
+from desilt.jobs.place import opening
+from desilt.lake import holds
+from desilt.lake.database import Transaction
+from desilt.lake.ledger import BatchRow
+from desilt.lake.locks import Lock
+from desilt.lake.ranges import FOLDER as RANGES
+from desilt.lake.repository import Repository
+from desilt.runs.plan import Plan
+from desilt.runs.report import Amount
+from desilt.sources import metarange_cache, range_cache
+from desilt.sources.held import HeldFile
+from desilt.sources.lake import LakeSource
+from desilt.sources.reached import read_history
+from desilt.sources.removed import distrust, removed
+from desilt.sources.spread import Spread
+from desilt.sources.unreached import Divided, divide
+from desilt.sweep import commits as taking
+from desilt.sweep import tidying
+
+JOB = "collect"
+LEAST_AGE = timedelta(hours=1)
+CLOCK_MARGIN = timedelta(minutes=10)
+POLICY = "what no ref reaches"
+
+
+def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
+    """The plan, written into the run's folder."""
+    core, repository = source.repository.core, source.repository
+    before = run.now - limit(ask, core.ticket_life)
+    stage = Stages(spread.watch)
+    # In this order, since an address only ever moves from a ticket to a staging area to a commit.
+    with stage("tickets and staged"):
+        tickets = source.open_tickets(run, min(run.now, core.clock()))
+        lately, back = source.restored(run, before), source.unsettled(run)
+        with core.database.read() as tx:
+            orders = holds.every(tx, core.uid)
+        ordered = source.held(run, [hold for hold in orders if hold.counts(min(run.now, core.clock()))])
+        staged = source.staged(run)
+    with stage("commits"):
+        history = read_history(core, run.now)
+        in_time = sorted(history.commits.values(), key=lambda commit: (commit.created_at, commit.id))
+        lists = metarange_cache.lists(core.store, core.ranges, [commit.metarange for commit in in_time])
+        divided = divide(history, lists, core.ranges, before)
+    with stage("ranges"):
+        entries = Ranges.placed(source, spread, divided)
+        tables, every_table = collecting.tables(core.store, core.prefix, divided.live_tables, before)
+    with stage("verdicts"):
+        held = {
+            Reason.COMMITTED: entries.live,
+            Reason.STAGED: staged.files,
+            Reason.TICKET: [tickets.file],
+            Reason.RESTORED: [lately],
+            Reason.HELD: [ordered],
+        }
+        past = removed(spread, repository, opening(repository, spread)) if divided.dead else []
+        asked = Question(
+            core.store.uri, range(0), entries.dead, held, tuple(past), (back,), before, f"{core.prefix}{run.folder}"
+        )
+        answer = sum(spread(collecting.judge, collecting.cut(asked, spread.width), weigh=judged), Answer())
+        if answer.damaged:
+            source.distrust(key for key in answer.damaged if any(file.key == key for file in entries.live))
+            distrust(core.store, core.prefix, answer.damaged)
+            raise CorruptTable(min(answer.damaged), "it could not be read back; run again")
+        stored = Amount(answer.stored_objects, answer.stored_bytes)
+        answer += collecting.write_tables(core.store, f"{core.prefix}{run.folder}plan/tables.parquet", tables)
+    with stage("own files"):
+        own = tidy.found(repository, run, divided.live_tables, before, ask.keep_runs)
+    judged_ranges = "".join(f"{name}\n" for name in sorted(divided.live_ranges))
+    core.store.put(f"{core.prefix}{run.folder}inputs/ranges.txt", [judged_ranges.encode()])
+    inputs = {
+        "commits": len(history.commits),
+        "commits that nothing reaches": len(divided.dead),
+        "kept for being young": divided.young,
+        "kept by prefix holds": divided.ordered,
+        "ranges": len(lists.ranges),
+        "ranges that only those have": len(divided.dead_ranges),
+        "staged entries": staged.entries,
+        "open tickets": tickets.file.rows,
+        "generation": history.generation,
+    }
+    return Marked(
+        answer,
+        POLICY,
+        before,
+        {**staged.branches, METADATA: "ranges and metaranges"},
+        inputs,
+        stage.seconds,
+        history.generation,
+        history.mark,
+        held=sum(lists.ranges[name].count for name in divided.live_ranges) + staged.entries,
+        stored=stored,
+        besides=every_table,
+        base="",
+        saves=None,
+        history=taking.write(repository, run, divided.dead),
+        told={"commits collected": len(divided.dead)},
+        tidies=own,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The range cache's files of what live commits have, and of what only dead ones do."""
+
+    live: list[HeldFile]
+    dead: tuple[HeldFile, ...]
+
+    @classmethod
+    def placed(cls, source: LakeSource, spread: Spread, divided: Divided) -> "Ranges":
+        if not divided.dead_ranges:
+            return cls([], ())  # nothing can go that is an object
+        core = source.repository.core
+        wanted = [divided.lists.ranges[name] for name in sorted(divided.lists.ranges)]
+        files = range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES)
+
+        def owned(by: set[str]) -> list[HeldFile]:
+            some = [
+                replace(one.file, owners=frozenset(owner for owner, name in one.ranges.items() if name in by))
+                for one in files
+            ]
+            return [file for file in some if file.owners]
+
+        return cls(owned(divided.live_ranges), tuple(owned(divided.dead_ranges)))
+
+
+def limit(ask: Ask, ticket_life: timedelta) -> timedelta:
+    """How old something must be."""
+    if ask.older_than is None:
+        return ticket_life + CLOCK_MARGIN
+    if ask.older_than < LEAST_AGE:
+        raise BadRequest("--older-than is less than 1h; a commit that is being written may take that long")
+    return ask.older_than
+
+
+def judged(answer: Answer) -> int:
+    return answer.objects.total()
+
+
+def policy(_repository: Repository, _plan: Plan) -> str:
+    return POLICY
+
+
+def save(_plan: Plan, _source: LakeSource, _spread: Spread, _batches: list[BatchRow]) -> Callable[[Transaction], None]:
+    """Nothing: every run looks at all commits. The GC was told when the commits went."""
+    return lambda _: None
+
+
+def tidied(repository: Repository, lock: Lock, plan: Plan) -> Mapping[str, str]:
+    tidying.tidy(repository, lock, plan)
+    return {}
+
+
+job = Job(JOB, mark, policy, save, before=taking.take, after=tidied)

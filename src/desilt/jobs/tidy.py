@@ -1,0 +1,92 @@
+"""What desilt itself has written and needs no longer, found."""
+
+import json
+from collections.abc import Iterator, Set
+from datetime import datetime, timedelta
+from typing import Any
+
+from desilt.domain.run import FOLDER, Run, started
+from desilt.errors import NotFound
+from desilt.lake.manifest import FOLDER as STAGING
+from desilt.lake.repository import Repository
+from desilt.runs.folder import SIMULATIONS, runs_of
+from desilt.runs.report import Amount
+from desilt.sources.metarange_cache import FOLDER as METARANGES
+from desilt.sources.range_cache import FOLDER as RANGES
+from desilt.sweep.tidying import needed
+
+Sized = dict[str, int]  # keys below the repository's prefix, and their sizes
+
+
+def found(
+    repository: Repository, run: Run, live: Set[str], before: datetime, keep_runs: timedelta
+) -> list[dict[str, Any]]:
+    """By kind: the keys that can go, how many files they are, and how many bytes."""
+    folders = old_runs(repository, run, run.now - keep_runs)
+    kinds = {
+        "old runs": (list(folders), sum(folders.values(), Amount())),
+        "range cache": _together(unused_ranges(repository, live, before)),
+        "metarange cache": _together(unused_metaranges(repository, live, before)),
+        "staging manifests": _together(_listed(repository, STAGING, before)),
+    }
+    return [
+        {"what": what, "keys": keys, "objects": amount.objects, "bytes": amount.bytes}
+        for what, (keys, amount) in kinds.items()
+        if keys
+    ]
+
+
+def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Amount]:
+    """The folders of runs from before ``before`` that nobody needs, and what is in them; each job keeps its newest."""
+    still, seen = needed(repository) | {run.id}, set[str]()
+    folders: dict[str, Amount] = {}
+    for job, run_id in [*runs_of(repository.store, repository.prefix), *_simulations(repository)]:
+        if started(run_id) < before and run_id not in still and job in seen:
+            folder = f"{FOLDER}{job}/{run_id}/"
+            sizes = _listed(repository, folder, None).values()
+            folders[folder] = Amount(len(sizes), sum(sizes))
+        seen.add(job)
+    return folders
+
+
+def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
+    """Cache files none of whose ranges any commit has."""
+    sizes = _listed(repository, RANGES, before)
+    used = set()
+    for key in sizes:
+        if key.endswith(".json"):
+            names = {name for name, _ in _said(repository, key).get("ranges", ())}
+            used |= {key.removesuffix(".json")} if names & live else set()
+    return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used}
+
+
+def unused_metaranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
+    sizes = _listed(repository, METARANGES, before)
+    return {key: size for key, size in sizes.items() if not _said(repository, key).get("of", {}).keys() & live}
+
+
+def _simulations(repository: Repository) -> Iterator[tuple[str, str]]:
+    yield from runs_of(repository.store, repository.prefix, job=SIMULATIONS)
+
+
+def _listed(repository: Repository, folder: str, before: datetime | None) -> Sized:
+    """What is in a folder, from before ``before``."""
+    return {
+        row["key"].removeprefix(repository.prefix): row["size_bytes"]
+        for batch in repository.store.list(repository.prefix + folder)
+        for row in batch.to_pylist()
+        if before is None or (row["modified_at"] is not None and row["modified_at"] < before)
+    }
+
+
+def _said(repository: Repository, key: str) -> dict[str, Any]:
+    """What a cache file says of itself; nothing, if it is damaged or just gone."""
+    try:
+        said = json.loads(repository.store.get(repository.prefix + key))
+    except (NotFound, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _together(sizes: Sized) -> tuple[list[str], Amount]:
+    return list(sizes), Amount(len(sizes), sum(sizes.values()))

@@ -1,0 +1,84 @@
+"""Tables that come back: a range is named by its content, so a new commit may need one that a run has collected.
+
+While its tombstone stands, the run may be about to remove the file that was just
+written again. The commit waits until that is over, and then lifts the tombstone
+in the transaction in which it moves its branch: nothing is condemned meanwhile.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from desilt.errors import BeingCollected, MissingTable, NotFound
+from desilt.lake import tombstones
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+from desilt.lake.ranges import EMPTY, FOLDER
+from desilt.lake.tombstones import State, Tombstone
+
+OVER = (State.REMOVED, State.GONE, State.FAILED)  # the run is done with it
+MARGIN = timedelta(minutes=10)  # a request to remove may arrive late
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The tables of a new commit, and those of their tombstones that it may lift."""
+
+    addresses: tuple[str, ...]
+    liftable: Mapping[str, Tombstone]
+
+
+def look(core: Core, metarange: str, *, begun: datetime) -> Needed:
+    """What a commit of ``metarange`` needs, once all of it is written; ``begun`` is when that began.
+
+    A tombstone may be lifted if its run was done with it when we looked, and the file is there since.
+    """
+    if metarange == EMPTY:
+        return Needed((), {})
+    first = FOLDER + metarange
+    try:
+        addresses = (first, *(FOLDER + listed.id for listed in core.ranges.metarange(metarange)))
+    except MissingTable:
+        with core.database.read() as tx:
+            _refuse(tombstones.found_in(tx, core.uid, [first]))
+        raise
+    with core.database.read() as tx:
+        stones = _stones(tx, core, addresses)
+    return Needed(
+        addresses,
+        {
+            address: stone
+            for address, stone in stones.items()
+            if stone.state in OVER and stone.condemned_at < begun - MARGIN and _is_there(core, address)
+        },
+    )
+
+
+def bring_back(tx: Transaction, core: Core, needed: Needed) -> None:
+    """In the transaction that makes the commit: no table it needs has a tombstone from here on."""
+    stones = _stones(tx, core, needed.addresses)
+    _refuse({address: stone for address, stone in stones.items() if needed.liftable.get(address) != stone})
+    for address, stone in stones.items():
+        tombstones.lift(tx, core.uid, stone.run, [address], State.RESTORED, at=core.clock())
+
+
+def _stones(tx: Transaction, core: Core, addresses: tuple[str, ...]) -> dict[str, Tombstone]:
+    if not addresses or tombstones.none_at_all(tx, core.uid):
+        return {}
+    return tombstones.found_in(tx, core.uid, addresses)
+
+
+def _refuse(stones: Mapping[str, Tombstone]) -> None:
+    for address, stone in sorted(stones.items()):
+        way_out = "try again in ten minutes; if it is still so then, finish that run with `desilt sweep`"
+        if stone.state in (State.TRASHED, State.RESTORING):
+            way_out = "it is in the trash: bring it back with `desilt restore`, or empty the trash with `desilt purge`"
+        raise BeingCollected(address.removeprefix(FOLDER), stone.run, way_out)
+
+
+def _is_there(core: Core, address: str) -> bool:
+    try:
+        core.store.head(core.prefix + address)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,114 @@
+"""Commits that nothing reaches, taken out of history before anything that they had is touched.
+
+From the transaction that takes a commit on, whoever asks for it is told that it is
+gone. It holds the repository alone, and what refs and holds reach by then stays.
+Children go before their parents: no commit is ever without them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from desilt.domain.keeping import walk_down
+from desilt.domain.run import Run
+from desilt.errors import CorruptTable, NotFound, OtherPolicy, Unreadable
+from desilt.lake import commits, holds, locks, repositories, watermarks
+from desilt.lake.database import Transaction
+from desilt.lake.holds import Kind
+from desilt.lake.locks import Lock
+from desilt.lake.repository import Repository
+from desilt.runs.folder import Folder
+from desilt.runs.plan import Plan, run_of
+from desilt.sources.graph import see
+
+FILE = "inputs/commits.txt"
+LEFT = "left.txt"
+PAGE = 5_000
+LOOKS = 10
+GC = "gc"  # the job that must look at everything again
+
+
+def write(repository: Repository, run: Run, ids: Sequence[str]) -> dict[str, Any]:
+    """Keep the commits that go, children before parents, beside the plan; what the plan says of them."""
+    text = "".join(f"{name}\n" for name in ids)
+    Folder(repository.store, repository.prefix, run).put_text(FILE, text)
+    return {"commits": hashlib.sha256(text.encode()).hexdigest(), "count": len(ids)}
+
+
+def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
+    """Take what is still out of reach. Cut off and done again, it ends the same."""
+    ids, page = planned(repository, plan), 0
+    live, generation, looks = set[str](), plan.generation, 0
+    while page * PAGE < len(ids):
+        with repository.database.write() as tx:
+            now = repositories.condemning(tx, repository.uid)
+            locks.check(tx, lock)
+            if now != generation and looks == LOOKS:  # refs move faster than that: hold them
+                live, generation = reached(tx, repository)
+            if now == generation:
+                _check_holds(tx, repository, plan)
+                _take(tx, repository, plan, [name for name in ids[page * PAGE :][:PAGE] if name not in live])
+                generation, page = repositories.generation(tx, repository.uid), page + 1
+                continue
+        with repository.database.read() as tx:
+            live, generation = reached(tx, repository)
+        looks += 1
+    _write_left(repository, plan, ids)
+    return {}
+
+
+def reached(tx: Transaction, repository: Repository) -> tuple[set[str], int]:
+    """The commits that refs and holds reach by now, and the generation that refs are at."""
+    seen = see(tx, repository.core)
+    tips = [ref.target for ref in seen.graph.refs]
+    return set(walk_down(tips, lambda name: seen.graph.nodes[name].parents)), seen.generation
+
+
+def planned(repository: Repository, plan: Plan) -> list[str]:
+    """The commits that a plan lets go, as it wrote them down."""
+    assert plan.history is not None
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    try:
+        text = folder.get_text(FILE)
+    except NotFound:
+        raise CorruptTable(folder.root + FILE, "it is missing") from None
+    if hashlib.sha256(text.encode()).hexdigest() != plan.history["commits"]:
+        raise CorruptTable(folder.root + FILE, "it is not what was planned")
+    return text.split()
+
+
+def left(repository: Repository, plan: Plan) -> list[str]:
+    """The metaranges of commits that were to go, and that something reaches again."""
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    try:
+        return folder.get_text(LEFT).split()
+    except NotFound:
+        raise Unreadable(f"{folder.root}{LEFT} is missing: commits come first; go on with `desilt sweep`") from None
+
+
+def done(repository: Repository, plan: Plan) -> int:
+    """How many commits of a plan are gone by now."""
+    ids = planned(repository, plan)
+    with repository.database.read() as tx:
+        return len(ids) - len(commits.there(tx, repository.uid, ids))
+
+
+def _check_holds(tx: Transaction, repository: Repository, plan: Plan) -> None:
+    since = holds.since(tx, repository.uid, plan.generation)
+    if any(hold.kind is Kind.PREFIX for hold in since):
+        raise OtherPolicy(plan.run, "was made before somebody ordered a prefix to be held")
+
+
+def _take(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[str]) -> None:
+    if commits.there(tx, repository.uid, ids):
+        repositories.edit(tx, repository.uid)
+        commits.collect(tx, repository.uid, ids, run=plan.run, at=repository.clock())
+        watermarks.forget(tx, repository.uid, GC)
+
+
+def _write_left(repository: Repository, plan: Plan, ids: Sequence[str]) -> None:
+    with repository.database.read() as tx:
+        fetch = commits.fetching(tx, repository.uid)
+        found = sorted({fetch(name).metarange for name in commits.there(tx, repository.uid, ids)})
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    folder.put_text(LEFT, "".join(f"{metarange}\n" for metarange in found))

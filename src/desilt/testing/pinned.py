@@ -1,0 +1,60 @@
+"""What keeps each object, the slow and obvious way: sets of names in memory, nothing clever."""
+
+from collections.abc import Mapping
+
+from desilt.domain.history import Commit
+from desilt.lake import commits, holds, refs, staging
+from desilt.lake.holds import Kind
+from desilt.lake.repository import Repository
+from desilt.sstable.values import decode_entry
+from desilt.testing.oracle import contents, stored
+
+Pins = frozenset[str]
+
+
+def pins(repository: Repository) -> dict[str, Pins]:
+    """For every stored object that a commit, a staging area or a hold points to, the names of all that keep it."""
+    with repository.database.read() as tx:
+        made = {commit.id: commit for commit in commits.every(tx, repository.uid)}
+        branches = refs.branches(tx, repository.uid)
+        tips = [(f"branch {branch.name}", branch.head) for branch in branches]
+        tips += [(f"tag {tag.name}", tag.target) for tag in refs.tags(tx, repository.uid)]
+        orders = {f"hold {one.id} ({one.reason})": one for one in holds.every(tx, repository.uid)}
+        orders = {name: one for name, one in orders.items() if one.until is None or one.until > repository.clock()}
+        areas = [(branch.name, pair) for branch in branches for t in branch.tokens for pair in staging.scan(tx, [t])]
+    tips += [(name, one.value) for name, one in orders.items() if one.kind is Kind.REF]
+    below = {name: one for name, one in orders.items() if one.kind is Kind.PREFIX}
+    found: dict[str, set[str]] = {}
+    entries = contents(repository, {commit.metarange for commit in made.values()})
+    for commit in made.values():
+        reached = {name for name, tip in tips if commit.id in _history(made, tip)}
+        for entry in entries[commit.metarange]:
+            named = {name for name, one in below.items() if entry.path.startswith(one.value)}
+            found.setdefault(entry.address, set()).update(reached | named)
+    for branch, (key, value) in areas:
+        if value is not None:
+            found.setdefault(decode_entry(key, value).address, set()).add(f"staged on {branch}")
+    for name, one in orders.items():
+        if one.kind is Kind.ADDRESS:
+            found.setdefault(one.value, set()).add(name)
+    there = stored(repository)
+    return {address: frozenset(names) for address, names in found.items() if address in there}
+
+
+def kept(repository: Repository) -> dict[Pins, tuple[int, int]]:
+    """For every set of pins, how many objects and bytes it keeps."""
+    sizes, amounts = stored(repository), dict[Pins, tuple[int, int]]()
+    for address, names in pins(repository).items():
+        objects, size = amounts.get(names, (0, 0))
+        amounts[names] = objects + 1, size + sizes[address]
+    return amounts
+
+
+def _history(made: Mapping[str, Commit], tip: str) -> set[str]:
+    found, todo = set(), [tip]
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            todo += made[one].parents
+    return found

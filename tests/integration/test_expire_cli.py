@@ -1,0 +1,163 @@
+"""`desilt expire`, `abandon` and `collect` as people and programs meet them: words, exit codes, JSON, pages."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from desilt.cli import collect as collect_commands
+from desilt.cli import sweep as sweep_commands
+from desilt.sources.spread import InProcess
+from seed_003 import sample
+
+DATE = ("--older-than", "2026-01-09")
+SURE = ("--confirm", "--max-share", "100%")
+
+
+@pytest.fixture
+def lake(tmp_path):
+    opened, repo, made = sample(tmp_path / "lake")
+    yield repo, made
+    opened.close()
+
+
+@pytest.fixture
+def uri(tmp_path, lake):
+    assert lake
+    return f"{tmp_path}/lake#sample"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch):
+    """The work is done in this process."""
+    for module in (collect_commands, sweep_commands):
+        monkeypatch.setattr(module, "on_spark", lambda _master, told: InProcess(told))
+
+
+def test_a_plan_is_drawn_and_says_how_to_go_on(cli, uri):
+    code, out, err = cli("expire", "plan", uri, *DATE)
+    assert (code, err) == (0, "")
+    assert "4 commits would be edited, 2 commits would be abandoned, 0 refs would be deleted. No object" in out
+    assert "Before: 15 commits" in out
+    assert "After: 13 commits" in out
+    assert re.search(r"^│ │ ○  \w{12}  7  · 2026-01-08", out, re.MULTILINE)
+    assert "● kept 7   ◆ pointed at 2   ✎ edited 4   ○ abandoned 2" in out
+    assert "Old refs that stay" in out
+    assert "A sweep would be refused now: this policy of 'expire' never removed anything here before" in out
+    run_id = re.search(r"desilt sweep \S+ (\S+)", out)[1]
+    assert cli("sweep", uri, run_id, "--confirm")[0] == 0
+    assert [line.split("\t")[2] for line in cli("lake", "log", uri, "main")[1].splitlines()] == [
+        "14", "13", "12", "Repository created"
+    ]  # fmt: skip
+
+
+def test_the_first_run_needs_a_word(cli, uri):
+    code, out, err = cli("expire", "run", uri, *DATE)
+    assert (code, out) == (10, "")
+    assert "look at plan" in err
+    code, out, _ = cli("expire", "run", uri, *DATE, "--confirm")
+    assert code == 0
+    assert "4 commits edited, 2 commits abandoned" in out
+    assert "until `desilt collect` takes it" in out
+    assert "0 commits edited" in cli("expire", "run", uri, *DATE)[1]
+
+
+def test_json_has_every_edit_every_abandoned_commit_and_every_ref(cli, uri, lake):
+    _, made = lake
+    code, out, _ = cli("expire", "plan", uri, *DATE, "--delete-expired-tags", "--json")
+    report = json.loads(out)
+    dots = {dot["message"]: dot for dot in report["change"]["dots"]}
+    assert code == 0
+    assert (dots["12"]["fate"], dots["12"]["before"], dots["12"]["after"]) == ("edited", [made["5"]], [made["0"]])
+    assert (dots["6"]["fate"], dots["6"]["by"]) == ("abandoned", ["develop", "qa", "test", "tag tag1"][:3])
+    assert set(report["change"]["deleted"]) == {"tag tag1", "tag tag2"}
+    assert (report["history"]["edited"], report["history"]["tags deleted"]) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "Missing option '--older-than'"),
+        (("--older-than", "soon"), "'soon' is neither a date nor a length of time; write 2026-01-31, or 30d"),
+        (("--older-than", "30x"), "'30x' is not a length of time; write 90m, 12h or 7d"),
+        (("--older-than", "2026-13-01"), "is not a time"),
+        (("--older-than", "2027-01-01"), "is not over yet; give a time that has passed"),
+        ((*DATE, "--keep", "dayly=7"), "is not so many of daily, weekly, monthly, yearly; write daily=7,weekly=4"),
+        ((*DATE, "--keep", "daily=7,daily=8"), "is not so many of"),
+        ((*DATE, "--keep", "daily=0"), "the keep rules keep nothing"),
+        ((*DATE, "--keep-last", "0"), "--keep-last"),
+    ],
+)
+def test_bad_requests_are_one_line(cli, uri, arguments, says):
+    code, out, err = cli("expire", "plan", uri, *arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_keep_rules(cli, uri):
+    out = cli("expire", "plan", uri, *DATE, "--keep-last", "4", "--keep", "daily=2, monthly=1", "--json")[1]
+    assert json.loads(out)["history"]["kept by rules"] == 4
+
+
+def test_abandon(cli, uri, lake):
+    repo, made = lake
+    code, out, _ = cli("abandon", uri, "main", f"{made['13'][:10]}..{made['12']}")
+    assert code == 0
+    assert "1 commit edited, 2 commits abandoned" in out
+    assert [commit.message for commit in repo.log("main")][:2] == ["14", "5"]
+    for commits, says in (
+        (made["5"], "is not FIRST..LAST"),
+        (f"{made['5']}..{made['4']}", "is what tag 'tag2' points to"),
+        ("main..main~1", "is the tip of branch 'main'"),
+        ("main~1..nobody", "there is no ref 'nobody'"),
+    ):
+        code, out, err = cli("abandon", uri, "main", commits)
+        assert (code in (1, 2), out) == (True, "")
+        assert says in err
+
+
+def test_collect_from_plan_to_gone(cli, uri, lake):
+    _, made = lake
+    cli("expire", "run", uri, *DATE, "--confirm")
+    code, out, _ = cli("collect", "plan", uri)
+    assert code == 0
+    assert "ranges and metaranges" in out
+    assert re.search(r"2 commits .*would go", out)
+    assert "--to trash" not in out
+    assert "this policy of 'collect' never removed anything here before" in out
+    code, out, _ = cli("collect", "run", uri, *SURE)
+    assert code == 0
+    assert "2 commits are gone" in out
+    code, _, err = cli("lake", "show", uri, made["7"])
+    assert code == 1
+    assert re.match(rf"error: commit {made['7']} is gone: no ref reached it any more, and run \S+ collected it", err)
+    code, out, _ = cli("collect", "run", uri)
+    assert code == 0
+    assert "Nothing is to go." in out
+    report = json.loads(cli("runs", "show", uri, "last", "--json")[1])
+    assert report["history"] == {"commits collected": 0}
+
+
+def test_collect_refuses_what_it_cannot_mean(cli, uri):
+    code, _, err = cli("collect", "plan", uri, "--older-than", "5m")
+    assert (code, "--older-than is less than 1h" in err) == (2, True)
+    code, _, err = cli("collect", "run", uri, "--to", "trash")
+    assert (code, "No such option" in err) == (2, True)
+
+
+def test_the_page_of_an_expiration_has_the_picture(cli, uri):
+    out = cli("expire", "run", uri, *DATE, "--confirm")[1]
+    page = Path(re.search(r"file://(\S+report\.html)", out)[1]).read_text()
+    assert page.count("<svg") >= 2
+    assert "4 commits edited" in page
+    assert "tag1" in page
+
+
+def test_runs_show_tells_of_an_expiration_again(cli, uri):
+    cli("expire", "run", uri, *DATE, "--confirm")
+    code, out, _ = cli("runs", "show", uri, "last")
+    assert code == 0
+    assert "4 commits edited, 2 commits abandoned" in out
+    assert "expire" in cli("runs", "list", uri)[1]
