@@ -19,6 +19,7 @@ from test_gc_chain import Stubborn
 from test_lake_model import NAMES, PATHS, ModelBranch, ModelCommit, three_way
 from test_lifecycle_chain import POLICIES, Aging, order
 
+from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry, Omission
 from desilt.domain.history import merge_base
 from desilt.domain.policy import parse
@@ -65,7 +66,7 @@ class Forgetting(Aging):
     """The aging lake, whose history is edited and whose dead commits are collected."""
 
     another_rule = switch_a_rule = another_policy = commit_nothing = put = None  # told elsewhere
-    expire = wait_and_expire = expire_in_part = plan_moves_nothing = None
+    expire = wait_and_expire = plan_moves_nothing = None
 
     @initialize(
         policy=FEW_RULES, early=st.lists(PATHS, min_size=3, max_size=8, unique=True), cut=st.sampled_from([1, 1, 3])
@@ -481,7 +482,7 @@ def forgetting(examples, steps):
 
 
 def test_a_chain_of_runs_forgets_what_nothing_reaches_and_nothing_else():
-    forgetting(examples=3, steps=30)
+    forgetting(examples=3, steps=20)
 
 
 @pytest.mark.slow
@@ -577,6 +578,27 @@ def test_what_is_just_as_old_as_the_limit_stays_one_moment_more(repo):
     assert gone_by(repo) == (set(), set())
     repo.set_clock(repo.clock() + timedelta(microseconds=1))
     assert gone_by(repo)[0] == {old}
+
+
+def test_an_object_that_is_young_by_its_name_is_left_to_the_garbage_run(tmp_path):
+    """Whoever wrote it had a clock ahead of the one by which it was committed."""
+    database = open_database(f"sqlite://{tmp_path}/lake.db", create=True)
+    schema.create(database, storage="")
+    store = open_store(f"memory://{uuid.uuid4().hex}")
+    store.clock = clock = ManualClock(START)
+    repo = Lake(database, store, clock=clock, raggedness=1).create_repository("chain")
+    repo.create_branch("short", "main")
+    clock.now += timedelta(minutes=8)
+    address = repo.put("short", "a", b"a").address
+    clock.now -= timedelta(minutes=8)
+    old = repo.commit("short", "a").id
+    repo.delete_branch("short")
+    clock.now += timedelta(hours=24, minutes=15)
+    assert gone_by(repo) == ({old}, set())
+    assert address in oracle.stored(repo)
+    clock.now += timedelta(hours=1)
+    assert collected_garbage(repo)[0] == {address}
+    database.close()
 
 
 def test_what_is_below_a_held_prefix_in_no_other_commit_stays(repo):
@@ -686,3 +708,40 @@ def test_a_table_that_was_written_lately_stays(repo):
     days(repo, 2)
     gone_by(repo)
     assert oracle.tables(repo) == {}
+
+
+def test_what_the_next_garbage_run_begins_with_is_not_tidied_up(repo):
+    """Its folder is old, and newer ones of its job are there."""
+    repo.put("main", "kept", b"kept")
+    repo.commit("main", "kept")
+    lost = repo.put("main", "staged", b"staged").address
+    days(repo, 5)
+    collected_garbage(repo)
+    days(repo, 1)
+    plan(uncommitted.job, repo, in_process)
+    days(repo, 9)
+    dead(repo, "a")  # too young to go
+    assert gone_by(repo, keep_runs=timedelta(days=2)) == (set(), set())
+    repo.reset("main")
+    assert collected_garbage(repo) == ({lost}, 1)
+
+
+def test_a_run_whose_objects_are_in_the_trash_is_not_tidied_up(repo):
+    repo.put("main", "a", b"old")
+    repo.commit("main", "a")
+    days(repo, 5)
+    ask = Ask(policy=parse({"r": {"prefix": "", "days": 2}}), action=Action.TRASH)
+    trashed = run(lifecycle.job, repo, in_process, ask, ALL)[-1].run
+    days(repo, 1)
+    repo.put("main", "b", b"new")
+    repo.commit("main", "b")
+    for _ in range(2):
+        days(repo, 3)
+        run(lifecycle.job, repo, in_process, ask, ALL)
+    gone_by(repo, keep_runs=timedelta(days=2))
+    folders = [
+        key for batch in repo.store.list(f"{repo.prefix}_desilt/runs/lifecycle/") for key in batch["key"].to_pylist()
+    ]
+    assert any(f"/{trashed}/outcome" in key for key in folders)
+    trash.bring_back(repo, in_process, trashed)
+    assert shown(repo, "main~1") == {"a": b"old"}

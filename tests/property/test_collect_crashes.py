@@ -400,6 +400,33 @@ def test_killed_again_and_again_it_ends_the_same(small):
         assert crashed(small, crashes) == wanted, crashes
 
 
+def given_up(small, crash):
+    """Nobody takes it up for days: the next run gives it up, and what its commits had is garbage, or a dead table."""
+    with small.again() as (repo, opened):
+        seen = Seen(repo)
+        with suppress(Crash):
+            collect(opened(Steps(crash)))
+        small.days(3)
+        the_rest_goes(repo, small)
+        seen.is_still_there(repo)
+        assert oracle.garbage(repo) == {}
+        return {name: commit.parents for name, commit in oracle.history(repo).items()}, oracle.tables(repo).keys()
+
+
+def test_killed_and_left_alone_for_days_it_leaves_nothing_behind(small):
+    _, steps = undisturbed(small)
+    ends = [given_up(small, After(number)) for number in (10, *random.sample(range(steps // 2, steps), 2))]
+    assert ends[0] == ends[1] == ends[2]
+
+
+@pytest.mark.slow
+def test_killed_anywhere_and_left_alone_for_days_it_leaves_nothing_behind(small):
+    _, steps = undisturbed(small)
+    first = given_up(small, After(10))
+    for number in range(steps // 3, steps):
+        assert given_up(small, After(number)) == first, number
+
+
 # ---- an expiration, cut off
 
 WISHES = [{}, {"keep": Keep(last=3), "delete_tags": True, "delete_branches": True}]

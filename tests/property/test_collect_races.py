@@ -28,6 +28,7 @@ from desilt.jobs import collection, holding
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, sweep
 from desilt.lake import locks
+from desilt.lake.fsck import check
 from desilt.lake.holds import Kind
 from desilt.sources.spread import in_process
 from desilt.sweep import commits as taking
@@ -119,6 +120,23 @@ def test_commits_are_saved_until_they_go_and_refused_from_then_on(small):
     flat = [one for some in told for one in some]
     assert flat == sorted(flat, reverse=True)
     assert set(flat) == {True, False}
+
+
+def test_at_no_step_is_a_commit_without_its_parents_or_an_object_gone_that_a_commit_has(small):
+    counts = []
+    with small.again() as (repo, opened):
+
+        def look():
+            now = len(oracle.history(repo)), len(oracle.stored(repo)), len(oracle.tables(repo))
+            if now not in counts:
+                counts.append(now)
+                assert check(repo).sound
+
+        collect(opened(Steps(pause=look)))
+    commits, objects, tables = map(set, zip(*counts, strict=True))
+    assert len(commits) > 2  # taken page by page
+    assert len(objects) > 2
+    assert len(tables) > 2
 
 
 # ---- between plan and sweep

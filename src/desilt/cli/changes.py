@@ -1,6 +1,7 @@
 """What a run does to history, for people and for programs."""
 
 import json
+from dataclasses import asdict
 
 import click
 
@@ -23,7 +24,7 @@ def as_json(report: Report, change: Change | None) -> str:
     """The report, and with it every commit that is edited or abandoned, every ref that stays or goes."""
     if change is None:
         return report.to_json()
-    return json.dumps({**json.loads(report.to_json()), "change": json.loads(change.to_json())}, indent=1) + "\n"
+    return json.dumps({**json.loads(report.to_json()), "change": asdict(change)}, indent=1) + "\n"
 
 
 def show_change(report: Report, change: Change) -> None:

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from desilt.domain.address import TABLE
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import BUCKETS, HASH, present
+from desilt.frames.folders import Flags
 from desilt.frames.hashing import Hashes
 from desilt.frames.mark import reasons
 from desilt.frames.schemas import MOMENT, PLAN
@@ -33,8 +35,18 @@ SAID = {
     "detail": "only commits that nothing reaches had it",
 }
 SAID_OF_TABLES = {**SAID, "detail": "no commit that anything reaches has it"}
-COLUMNS = [HASH, "owner", "address", "size_bytes", "created_at"]
+NUMBERS = [HASH, "owner", "size_bytes"]
+TEXTS = ["address", "created_at"]
 File = tuple[HeldFile, pq.ParquetFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A file of the range cache: which of its owners live commits have, and which only dead ones."""
+
+    file: HeldFile
+    live: frozenset[int]
+    dead: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +55,8 @@ class Question:
 
     store: str
     buckets: range
-    dead: tuple[HeldFile, ...]  # what commits had that go
-    held: Mapping[Reason, Sequence[HeldFile]]
+    entries: tuple[Entries, ...]
+    held: Mapping[Reason, Sequence[HeldFile]]  # by something else than commits
     removed: tuple[HeldFile, ...]  # that earlier runs have removed
     restored: tuple[HeldFile, ...]  # and that are there after all
     before: datetime
@@ -54,7 +66,7 @@ class Question:
 def cut(question: Question, width: int) -> list[Question]:
     """The same over all buckets, in about ``width`` questions; none where no commit goes."""
     size = max(1, BUCKETS // width)
-    starts = range(0, BUCKETS, size) if question.dead else ()
+    starts = range(0, BUCKETS, size) if question.entries else ()
     return [replace(question, buckets=range(at, min(at + size, BUCKETS))) for at in starts]
 
 
@@ -72,51 +84,93 @@ def _judge(question: Question) -> Answer:
     def open_all(files: Sequence[HeldFile]) -> list[File]:
         return [(file, opened(store, file)) for file in files]
 
-    dead, removed, restored = map(open_all, (question.dead, question.removed, question.restored))
+    entries = [(one, opened(store, one.file)) for one in question.entries]
+    removed, restored = open_all(question.removed), open_all(question.restored)
     held = {reason: open_all(files) for reason, files in question.held.items()}
     answer, plan = Answer(), [INVENTORY_ROWS.empty_table()]
     for number in question.buckets:
         gone = np.setdiff1d(hashes(removed, number), hashes(restored, number))
-        rows = objects(dead, number, gone)
+        bucket = Bucket(entries, number, gone)
+        answer += bucket.counted()
+        rows = bucket.lone()
         found = reasons(rows, {reason: hashes(files, number) for reason, files in held.items()}, before=question.before)
         count_kept(answer, rows, found, np.zeros(len(found), np.bool_))
         plan.append(rows.filter(pa.array(found == GOES)))
-        answer += stored([*dead, *held[Reason.COMMITTED]], number, gone)
     rows = pa.concat_tables(plan).unify_dictionaries()
     count_gone(answer, rows, Reason.COLLECTED)
     target = f"{question.folder}plan/part-{question.buckets.start:05d}.parquet"
     return answer + Answer(files=(write_plan(store, target, going(rows, SAID)),))
 
 
-def objects(files: Sequence[File], number: int, gone: Hashes) -> pa.Table:
-    """The objects of a bucket that ``files`` point to and that are there, each once, by its youngest entry."""
-    tables = [INVENTORY_ROWS.empty_table()]
-    for held, file in files:
-        rows = rows_of(held, file, number, COLUMNS)
-        rows = rows.filter(pa.array(among(rows["owner"].to_numpy(), held.owners or frozenset())))
-        listed = inventory_rows(*(rows[name].combine_chunks() for name in ("address", "size_bytes", "created_at")))
-        tables.append(listed.add_column(0, HASH, rows[HASH]))
-    every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-    times = pc.fill_null(every["modified_at"].cast(pa.int64()), np.iinfo(np.int64).max).to_numpy()
-    order = np.lexsort((-times, every[HASH].to_numpy()))
-    sorted_hashes = every[HASH].to_numpy()[order]
+class Bucket:
+    """The entries of one bucket, from all files, but for objects that are ``gone``; texts are read where needed."""
+
+    def __init__(self, files: Sequence[tuple[Entries, pq.ParquetFile]], number: int, gone: Hashes) -> None:
+        self._files, self._number = files, number
+        self._rows = [rows_of(one.file, file, number, NUMBERS) for one, file in files]
+        self._live = self._flagged(lambda one: one.live, gone)
+        self._dead = self._flagged(lambda one: one.dead, gone)
+
+    def counted(self) -> Answer:
+        """What there is, all commits together; and what of the dead ones' objects live ones keep."""
+        every, first = np.unique(self._hashes([self._live, self._dead]), return_index=True)
+        sizes = self._sizes([self._live, self._dead])[first]
+        kept = present(every, np.unique(self._hashes([self._live]))) & present(
+            every, np.unique(self._hashes([self._dead]))
+        )
+        what = "", Reason.COMMITTED.value
+        answer = Answer(stored_objects=len(every), stored_bytes=int(sizes.sum()))
+        if kept.any():
+            answer.objects[what] += int(kept.sum())
+            answer.bytes[what] += int(sizes[kept].sum())
+        return answer
+
+    def lone(self) -> pa.Table:
+        """The objects that only dead commits have, each once, by its youngest entry."""
+        wanted = np.setdiff1d(self._hashes([self._dead]), self._hashes([self._live]))
+        tables = [INVENTORY_ROWS.empty_table()]
+        for rows, dead, (one, file) in zip(self._rows, self._dead, self._files, strict=True):
+            places = np.flatnonzero(dead)
+            places = places[present(rows[HASH].to_numpy()[places], wanted)]
+            if len(places):
+                texts = rows_of(one.file, file, self._number, TEXTS)
+                tables.append(_youngest(rows.take(pa.array(places)), texts.take(pa.array(places))))
+        every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+        return every.take(pa.array(_first_youngest(every[HASH].to_numpy(), every["modified_at"])))
+
+    def _flagged(self, owners: Callable[[Entries], frozenset[int]], gone: Hashes) -> list[Flags]:
+        return [
+            among(rows["owner"].to_numpy(), owners(one)) & ~present(rows[HASH].to_numpy(), gone)
+            for rows, (one, _) in zip(self._rows, self._files, strict=True)
+        ]
+
+    def _hashes(self, sides: Sequence[list[Flags]]) -> Hashes:
+        found = [rows[HASH].to_numpy()[mine] for side in sides for rows, mine in zip(self._rows, side, strict=True)]
+        return np.concatenate([np.zeros(0, np.uint64), *found])
+
+    def _sizes(self, sides: Sequence[list[Flags]]) -> npt.NDArray[np.int64]:
+        found = [
+            rows["size_bytes"].to_numpy()[mine] for side in sides for rows, mine in zip(self._rows, side, strict=True)
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def _youngest(numbers: pa.Table, texts: pa.Table) -> pa.Table:
+    """One row for each object, of the entry that calls it youngest, as INVENTORY with its hash."""
+    first = pa.array(_first_youngest(numbers[HASH].to_numpy(), texts["created_at"]))
+    numbers, texts = numbers.take(first), texts.take(first).combine_chunks()
+    columns = [texts["address"].combine_chunks(), numbers["size_bytes"].combine_chunks(), texts["created_at"]]
+    return inventory_rows(columns[0], columns[1], columns[2].combine_chunks()).add_column(0, HASH, numbers[HASH])
+
+
+def _first_youngest(found: Hashes, times: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Of each hash the place of its youngest row; a row without a time is young for ever."""
+    seconds = pc.fill_null(times.cast(pa.int64()), np.iinfo(np.int64).max).to_numpy()
+    order = np.lexsort((-seconds, found))
     first = np.ones(len(order), np.bool_)
-    first[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
-    first &= ~present(sorted_hashes, gone)
-    return every.take(pa.array(order[first]))
-
-
-def stored(files: Sequence[File], number: int, gone: Hashes) -> Answer:
-    """How much there is in a bucket, all commits together."""
-    parts, sizes = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
-    for held, file in files:
-        rows = rows_of(held, file, number, [HASH, "owner", "size_bytes"])
-        mine = among(rows["owner"].to_numpy(), held.owners or frozenset())
-        parts.append(rows[HASH].to_numpy()[mine])
-        sizes.append(rows["size_bytes"].to_numpy()[mine])
-    known, first = np.unique(np.concatenate(parts), return_index=True)
-    there = ~present(known, gone)
-    return Answer(stored_objects=int(there.sum()), stored_bytes=int(np.concatenate(sizes)[first][there].sum()))
+    first[1:] = found[order][1:] != found[order][:-1]
+    places: npt.NDArray[np.int64] = order[first]
+    return places
 
 
 def tables(store: ObjectStore, prefix: str, live: Set[str], before: datetime) -> tuple[pa.Table, Amount]:

@@ -7,14 +7,13 @@ before the commit that has them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs import collecting, tidy
-from desilt.jobs.collecting import METADATA, Question
+from desilt.jobs.collecting import METADATA, Entries, Question
 from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer
 from desilt.jobs.place import opening
@@ -27,7 +26,6 @@ from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.runs.report import Amount
 from desilt.sources import metarange_cache, range_cache
-from desilt.sources.held import HeldFile
 from desilt.sources.lake import LakeSource
 from desilt.sources.reached import read_history
 from desilt.sources.removed import distrust, removed
@@ -61,11 +59,10 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         lists = metarange_cache.lists(core.store, core.ranges, [commit.metarange for commit in in_time])
         divided = divide(history, lists, core.ranges, before)
     with stage("ranges"):
-        entries = Ranges.placed(source, spread, divided)
+        entries = entries_of(source, spread, divided)
         tables, every_table = collecting.tables(core.store, core.prefix, divided.live_tables, before)
     with stage("verdicts"):
         held = {
-            Reason.COMMITTED: entries.live,
             Reason.STAGED: staged.files,
             Reason.TICKET: [tickets.file],
             Reason.RESTORED: [lately],
@@ -73,11 +70,11 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         }
         past = removed(spread, repository, opening(repository, spread)) if divided.dead else []
         asked = Question(
-            core.store.uri, range(0), entries.dead, held, tuple(past), (back,), before, f"{core.prefix}{run.folder}"
+            core.store.uri, range(0), entries, held, tuple(past), (back,), before, f"{core.prefix}{run.folder}"
         )
         answer = sum(spread(collecting.judge, collecting.cut(asked, spread.width), weigh=judged), Answer())
         if answer.damaged:
-            source.distrust(key for key in answer.damaged if any(file.key == key for file in entries.live))
+            source.distrust(key for key in answer.damaged if any(one.file.key == key for one in entries))
             distrust(core.store, core.prefix, answer.damaged)
             raise CorruptTable(min(answer.damaged), "it could not be read back; run again")
         stored = Amount(answer.stored_objects, answer.stored_bytes)
@@ -117,29 +114,20 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """The range cache's files of what live commits have, and of what only dead ones do."""
-
-    live: list[HeldFile]
-    dead: tuple[HeldFile, ...]
-
-    @classmethod
-    def placed(cls, source: LakeSource, spread: Spread, divided: Divided) -> "Ranges":
-        if not divided.dead_ranges:
-            return cls([], ())  # nothing can go that is an object
-        core = source.repository.core
-        wanted = [divided.lists.ranges[name] for name in sorted(divided.lists.ranges)]
-        files = range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES)
-
-        def owned(by: set[str]) -> list[HeldFile]:
-            some = [
-                replace(one.file, owners=frozenset(owner for owner, name in one.ranges.items() if name in by))
-                for one in files
-            ]
-            return [file for file in some if file.owners]
-
-        return cls(owned(divided.live_ranges), tuple(owned(divided.dead_ranges)))
+def entries_of(source: LakeSource, spread: Spread, divided: Divided) -> tuple[Entries, ...]:
+    """The files of the range cache, and whose each of their ranges is; none where no range goes."""
+    if not divided.dead_ranges:
+        return ()
+    core = source.repository.core
+    wanted = [divided.lists.ranges[name] for name in sorted(divided.lists.ranges)]
+    return tuple(
+        Entries(
+            one.file,
+            frozenset(owner for owner, name in one.ranges.items() if name in divided.live_ranges),
+            frozenset(owner for owner, name in one.ranges.items() if name not in divided.live_ranges),
+        )
+        for one in range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES)
+    )
 
 
 def limit(ask: Ask, ticket_life: timedelta) -> timedelta:

@@ -5,7 +5,7 @@ It is kept beside the plan, as ``history.json``.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -38,6 +38,9 @@ class Dot:
     by: tuple[str, ...] = ()  # of an abandoned one: the refs that reached it
 
 
+FIELDS = tuple(one.name for one in fields(Dot))
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A history before and after. Dots are in order: children before their parents, newest first."""
@@ -50,16 +53,24 @@ class Change:
         return sum(dot.fate is fate for dot in self.dots)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1) + "\n"
+        """All of it; the refs that reached abandoned commits are told once for each set of them."""
+        sets: dict[tuple[str, ...], int] = {}
+        rows = [
+            {name: getattr(dot, name) for name in FIELDS} | {"by": sets.setdefault(dot.by, len(sets))}
+            for dot in self.dots
+        ]
+        facts = {"skipped": dict(self.skipped), "deleted": dict(self.deleted), "sets": list(sets), "dots": rows}
+        return json.dumps(facts) + "\n"
 
 
 def read_change(text: str) -> Change:
     """A change from its JSON."""
     try:
         facts: dict[str, Any] = json.loads(text)
-        dots = tuple(_dot(one) for one in facts["dots"])
+        sets = [tuple(names) for names in facts["sets"]]
+        dots = tuple(_dot({**one, "by": sets[one["by"]]}) for one in facts["dots"])
         return Change(dots, facts["skipped"], facts["deleted"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, IndexError):
         raise Unreadable("this is not what a run planned for history; plan again") from None
 
 
