@@ -211,6 +211,24 @@ def test_a_hold_that_has_ended_saves_nothing(lake):
     assert collected(repo).history["commits collected"] == 2
 
 
+def test_looking_back_to_when_a_hold_counted_whose_commit_is_gone_is_no_error(lake):
+    repo, made = lake
+    back = repo.clock()
+    holding.hold(repo, Kind.REF, made["6"], reason="audit", until=DAY)
+    repo.set_clock(back + 2 * DAY)
+    collected(repo)
+    assert planned(repo, now=back).history["commits collected"] == 0
+
+
+def test_a_copy_that_comes_too_late_is_told_that_it_is_gone(lake, monkeypatch):
+    repo, made = lake
+    entry = repo.stat(made["6"], "lone")
+    collected(repo)
+    monkeypatch.setattr(repo, "stat", lambda *_: entry)
+    with pytest.raises(Gone, match="by rule 'collected'"):
+        repo.copy(made["6"], "lone", "main", "saved")
+
+
 def test_a_held_prefix_keeps_the_commits_that_alone_have_something_below_it(lake):
     repo, made = lake
     holding.hold(repo, Kind.PREFIX, "tes", reason="audit")

@@ -328,10 +328,8 @@ def crashed(small, crashes, job="nothing", event=None):
                 collect(opened(Steps(crash)))
             seen.is_still_there(repo)
             if event:
-                before = {one.name for one in (*repo.branches(), *repo.tags())}
                 whatever(repo, small, event)
                 seen = Seen(repo)
-                assert event.startswith("a ") or before <= seen.refs.keys()
         JOBS[job](opened(Steps()))
         seen.is_still_there(repo)
         collect(opened(Steps()))
@@ -462,7 +460,7 @@ def expired_crashed(small, crash, wish, event=None):
 @pytest.mark.parametrize("wish", WISHES, ids=["all", "some"])
 def test_an_expiration_killed_at_any_step_and_started_again_ends_the_same(small, wish):
     wanted, steps = expired_undisturbed(small, wish)
-    for number in random.sample(range(steps), 2):
+    for number in random.sample(range(steps), 1):
         crash = random.choice((Before, After))(number)
         assert expired_crashed(small, crash, wish) == wanted, crash
         expired_crashed(small, crash, wish, random.choice(list(EVENTS)))
@@ -482,7 +480,7 @@ def test_a_table_that_comes_back_while_a_dead_run_may_still_remove_it_waits(smal
     """The commit is refused as long as its tables are condemned, and made once that is over."""
     outcomes = []
     _, steps = undisturbed(small)
-    for number in range(steps // 2, steps, 12):
+    for number in range(steps // 2, steps, 20):
         with small.again() as (repo, opened):
             with suppress(Crash):
                 collect(opened(Steps(After(number))))

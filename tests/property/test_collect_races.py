@@ -9,6 +9,7 @@ import itertools
 import random
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 
 import pytest
 from test_collect_crashes import (
@@ -23,19 +24,18 @@ from test_collect_crashes import (
     whatever,
 )
 
-from desilt.errors import CommitGone, OtherPolicy
+from desilt.errors import CommitGone, OtherPolicy, WrongTime
 from desilt.jobs import collection, holding
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, sweep
 from desilt.lake import locks
+from desilt.lake.committing import Signature
 from desilt.lake.fsck import check
 from desilt.lake.holds import Kind
 from desilt.sources.spread import in_process
 from desilt.sweep import commits as taking
 from desilt.testing import oracle
 from desilt.testing.faults import Steps
-
-SMALL = {}
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def race(small, events, number):
             seen.append(Seen(repo))
 
         steps = between(number, happen)
-        with suppress(OtherPolicy):  # a hold on a prefix stops it
+        with suppress(OtherPolicy, WrongTime):  # a hold on a prefix stops it, or time that passes between two clocks
             sweep(opened(steps), in_process, planned, ALL)
         seen[-1].is_still_there(repo)
         if told:
@@ -75,13 +75,12 @@ def race(small, events, number):
         return told
 
 
+@cache
 def steps_of(small):
-    if small not in SMALL:
-        with small.again() as (repo, opened):
-            planned, steps = plan(collection.job, repo, in_process).run, Steps()
-            sweep(opened(steps), in_process, planned, ALL)
-            SMALL[small] = steps.taken
-    return SMALL[small]
+    with small.again() as (repo, opened):
+        planned, steps = plan(collection.job, repo, in_process).run, Steps()
+        sweep(opened(steps), in_process, planned, ALL)
+        return steps.taken
 
 
 def raced(small, events, number):
@@ -92,7 +91,7 @@ def raced(small, events, number):
 
 
 def test_what_happens_at_some_step_of_a_sweep_counts(small):
-    for event in random.sample(list(EVENTS), 4):
+    for event in random.sample(list(EVENTS), 3):
         raced(small, [event], random.randrange(steps_of(small)))
 
 
@@ -246,8 +245,8 @@ def overtaken(small, name, number):
             outcome = "done"
         except REFUSALS as error:
             outcome = type(error).__name__
-        before.refs.pop("main" if "dev" not in name else "dev", None)  # moved, or has something staged
-        before.refs.pop("dev", None)
+        for moved in ("main", "dev"):  # by the writer
+            del before.refs[moved]
         before.is_still_there(repo)
         seen = Seen(repo)
         the_rest_goes(repo, small)
@@ -256,7 +255,7 @@ def overtaken(small, name, number):
 
 
 def test_a_writer_that_a_collection_overtakes_is_refused_or_has_all_it_was_promised(small):
-    for name, number in zip(random.sample(list(SLOW), 3), random.sample(range(10), 3), strict=True):
+    for name, number in zip(random.sample(list(SLOW), 2), random.sample(range(10), 2), strict=True):
         try:
             overtaken(small, name, number)
         except Exception as error:
@@ -282,7 +281,7 @@ def test_a_merge_resolved_before_its_source_was_collected_is_refused(small):
         collect(repo)
         repo.ranges.metarange.cache_clear()
         head = repo.resolve("main").commit.id
-        signed = type("Signature", (), {"message": "", "committer": "", "metadata": {}})()
+        signed = Signature("late", "", {})
         with pytest.raises(CommitGone):
             committer.merge(source, "main", ("s2", "main"), signed, "source-wins", base=base)
         assert repo.resolve("main").commit.id == head

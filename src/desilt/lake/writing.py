@@ -53,7 +53,12 @@ class Writer:
         if source.address_type is not AddressType.RELATIVE:
             raise BadRequest(f"{source.path!r} points outside the lake; copy the file itself and put it")
         key, upload = encode_path(path), self._upload(branch, path)
-        self._core.store.copy(self._core.prefix + source.address, upload.key)
+        try:
+            self._core.store.copy(self._core.prefix + source.address, upload.key)
+        except NotFound:
+            with self._core.database.read() as tx:  # condemned since its entry was read, or lost?
+                tombstones.refuse_gone(tx, self._core.uid, source.address, source.path)
+            raise
         return self._stage_upload(
             upload, key, replace(source, path=path, address=upload.address, modified_ns=self._now())
         )

@@ -46,9 +46,9 @@ def divide(history: History, lists: Lists, ranges: Ranges, before: datetime) -> 
         return set(walk_down(tips, lambda name: made[name].parents))
 
     tips = {branch.head for branch in history.branches} | {tag.target for tag in history.tags}
-    tips |= {hold.value for hold in history.holds if hold.kind is Kind.REF}
     if missing := sorted(tips - made.keys()):
         raise Unreadable(f"commit {missing[0]} is missing from the database; see `desilt fsck`")
+    tips |= {hold.value for hold in history.holds if hold.kind is Kind.REF} & made.keys()  # a lapsed one's may be gone
     reached = below(tips)
     live = below(tips | {name for name, commit in made.items() if commit.created_at >= before})
     young = len(live) - len(reached)
