@@ -13,9 +13,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 CUTOFF = START + timedelta(days=8)  # 8 is the first that is young
 
 
-def sample(where):
-    """The repository, and its commits by the seed's numbers."""
-    lake = Lake.create(locate(str(where)))
+def sample(where, *, db=None):
+    """The lake, the repository, and its commits by the seed's numbers."""
+    lake = Lake.create(locate(str(where), db=db))
     repo = lake.create_repository("sample", clock_at=START)
     made = {"0": repo.resolve("main").commit.id}
 

@@ -207,9 +207,10 @@ def test_the_sample_with_keep_rules():
 SURE = Limits(max_share=1.0, confirm=True)
 
 
-@pytest.fixture
-def lake(tmp_path):
-    opened, repo, made = sample(tmp_path / "lake")
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def lake(request, tmp_path):
+    db = request.getfixturevalue("fresh_postgres_url")() if request.param == "PostgreSQL" else None
+    opened, repo, made = sample(tmp_path / "lake", db=db)
     yield repo, made
     opened.close()
 

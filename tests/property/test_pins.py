@@ -144,7 +144,7 @@ def kept(found):
     return {names: (amount.objects, amount.bytes) for names, amount in sets.items() if amount.objects}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     happenings=st.lists(st.sampled_from(HAPPENINGS + 2 * OFTEN), min_size=25, max_size=60),
     raggedness=st.sampled_from([1, 3, 50_000]),
