@@ -1,6 +1,5 @@
 """What dead commits had against what is held, bucket by bucket, on the executors; and tables that no commit has."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from desilt.domain.address import TABLE
+from desilt.domain.address import is_table
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import CorruptTable
 from desilt.frames.buckets import BUCKETS, HASH, present
@@ -24,7 +23,6 @@ from desilt.jobs.judging import GOES, INVENTORY_ROWS, Answer, count_gone, count_
 from desilt.lake.ranges import FOLDER
 from desilt.objects import open_store
 from desilt.objects.store import ObjectStore
-from desilt.runs.report import Amount
 from desilt.sources.held import HeldFile, among, hashes, opened, rows_of
 from desilt.sources.inventory import inventory_rows
 
@@ -173,20 +171,27 @@ def _first_youngest(found: Hashes, times: pa.ChunkedArray) -> npt.NDArray[np.int
     return places
 
 
-def tables(store: ObjectStore, prefix: str, live: Set[str], before: datetime) -> tuple[pa.Table, Amount]:
-    """The ranges and metaranges from before ``before`` that no live commit has, as PLAN; and how many there are."""
-    found, stored = [PLAN.empty_table()], Amount()
+def list_tables(store: ObjectStore, prefix: str) -> pa.Table:
+    """All ranges and metaranges that are stored, as PLAN: each as if it went."""
+    found = [PLAN.empty_table()]
     for batch in store.list(prefix + FOLDER):
         names = [key.removeprefix(prefix) for key in batch["key"].to_pylist()]
-        dead = [re.fullmatch(TABLE, name) is not None and name.removeprefix(FOLDER) not in live for name in names]
-        times = batch["modified_at"].cast(MOMENT)
-        old = pc.fill_null(pc.less(times, pa.scalar(before, MOMENT)), False)
-        mine = pc.and_(pa.array(dead, pa.bool_()), old)
-        columns = [pa.array(names, pa.string()), batch["size_bytes"], times]
+        columns = [pa.array(names, pa.string()), batch["size_bytes"], batch["modified_at"].cast(MOMENT)]
         columns += [pa.repeat(text, len(names)) for text in SAID_OF_TABLES.values()]
-        found.append(pa.table(columns, schema=PLAN).filter(mine))
-        stored += Amount(len(names), pc.sum(batch["size_bytes"]).as_py() or 0)
-    return pa.concat_tables(found).combine_chunks(), stored
+        ours = pa.array([is_table(name) for name in names], pa.bool_())
+        found.append(pa.table(columns, schema=PLAN).filter(ours))
+    return pa.concat_tables(found).combine_chunks()
+
+
+def names_of(tables: pa.Table) -> list[str]:
+    return [address.removeprefix(FOLDER) for address in tables["address"].to_pylist()]
+
+
+def dead_tables(tables: pa.Table, live: Set[str], before: datetime) -> pa.Table:
+    """Those of ``tables`` from before ``before`` that no live commit has."""
+    dead = pa.array([name not in live for name in names_of(tables)], pa.bool_())
+    old = pc.fill_null(pc.less(tables["modified_at"], pa.scalar(before, MOMENT)), False)
+    return tables.filter(pc.and_(dead, old)).combine_chunks()
 
 
 def write_tables(store: ObjectStore, key: str, rows: pa.Table) -> Answer:

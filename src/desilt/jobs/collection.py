@@ -25,7 +25,7 @@ from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.runs.report import Amount
-from desilt.sources import metarange_cache, range_cache
+from desilt.sources import range_cache
 from desilt.sources.lake import LakeSource
 from desilt.sources.reached import read_history
 from desilt.sources.removed import distrust, removed
@@ -55,12 +55,11 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         staged = source.staged(run)
     with stage("commits"):
         history = read_history(core, run.now)
-        in_time = sorted(history.commits.values(), key=lambda commit: (commit.created_at, commit.id))
-        lists = metarange_cache.lists(core.store, core.ranges, [commit.metarange for commit in in_time])
-        divided = divide(history, lists, core.ranges, before)
+        tables = collecting.list_tables(core.store, core.prefix)
+        divided = divide(history, core, set(collecting.names_of(tables)), before)
     with stage("ranges"):
         entries = entries_of(source, spread, divided)
-        tables, every_table = collecting.tables(core.store, core.prefix, divided.live_tables, before)
+        dead_tables = collecting.dead_tables(tables, divided.live_tables, before)
     with stage("verdicts"):
         held = {
             Reason.STAGED: staged.files,
@@ -78,7 +77,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             distrust(core.store, core.prefix, answer.damaged)
             raise CorruptTable(min(answer.damaged), "it could not be read back; run again")
         stored = Amount(answer.stored_objects, answer.stored_bytes)
-        answer += collecting.write_tables(core.store, f"{core.prefix}{run.folder}plan/tables.parquet", tables)
+        answer += collecting.write_tables(core.store, f"{core.prefix}{run.folder}plan/tables.parquet", dead_tables)
     with stage("own files"):
         own = tidy.found(repository, run, divided.live_tables, before, ask.keep_runs)
     judged_ranges = "".join(f"{name}\n" for name in sorted(divided.live_ranges))
@@ -88,7 +87,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         "commits that nothing reaches": len(divided.dead),
         "kept for being young": divided.young,
         "kept by prefix holds": divided.ordered,
-        "ranges": len(lists.ranges),
+        "ranges": len(divided.lists.ranges),
         "ranges that only those have": len(divided.dead_ranges),
         "staged entries": staged.entries,
         "open tickets": tickets.file.rows,
@@ -103,9 +102,9 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         stage.seconds,
         history.generation,
         history.mark,
-        held=sum(lists.ranges[name].count for name in divided.live_ranges) + staged.entries,
+        held=sum(divided.lists.ranges[name].count for name in divided.live_ranges) + staged.entries,
         stored=stored,
-        besides=every_table,
+        besides=Amount(tables.num_rows, sum(tables["size_bytes"].to_pylist())),
         base="",
         saves=None,
         history=taking.write(repository, run, divided.dead),

@@ -25,6 +25,7 @@ from desilt.sources.graph import Seen, see
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import Spread
 from desilt.sweep import history
+from desilt.sweep.branches import tag_uid
 
 JOB = "expire"
 
@@ -138,7 +139,7 @@ def save(_plan: Plan, _source: LakeSource, _spread: Spread, _batches: list[Batch
 
 
 def _going(seen: Seen, ref: Ref, why: str) -> Mapping[str, str]:
-    uid = seen.branches[ref.name].uid if ref.kind == "branch" else ""
+    uid = seen.branches[ref.name].uid if ref.kind == "branch" else tag_uid(seen.tags[ref.name])
     return {"kind": ref.kind, "name": ref.name, "uid": uid, "head": ref.target, "why": why}
 
 

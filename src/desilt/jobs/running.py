@@ -20,6 +20,7 @@ from desilt.errors import (
     MissingTable,
     NotFound,
     OtherPolicy,
+    OutsidePrefix,
     Refused,
     StalePlan,
     StorageFailed,
@@ -208,7 +209,7 @@ def _finish(repository: Repository, spread: Spread, row: RunRow, limits: Limits,
         folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, row.id))
         made, report = plans.read(folder), read_report(folder.get_text("report.json"))
         return _sweep(job, repository, spread, made, report, limits, lock)
-    except (StalePlan, OtherPolicy, NotFound, Unreadable):
+    except (StalePlan, OtherPolicy, OutsidePrefix, NotFound, Unreadable):
         with repository.database.write() as tx:
             locks.check(tx, lock)
             ledger.end(tx, repository.uid, row.id, RunState.ABANDONED, at=repository.clock(), fence=lock.fence)

@@ -13,7 +13,7 @@ from desilt.runs.folder import SIMULATIONS, runs_of
 from desilt.runs.report import Amount
 from desilt.sources.metarange_cache import FOLDER as METARANGES
 from desilt.sources.range_cache import FOLDER as RANGES
-from desilt.sweep.tidying import needed
+from desilt.sweep.tidying import OWN, needed
 
 Sized = dict[str, int]  # keys below the repository's prefix, and their sizes
 
@@ -41,8 +41,8 @@ def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Am
     still, seen = needed(repository) | {run.id}, set[str]()
     folders: dict[str, Amount] = {}
     for job, run_id in [*runs_of(repository.store, repository.prefix), *_simulations(repository)]:
-        if started(run_id) < before and run_id not in still and job in seen:
-            folder = f"{FOLDER}{job}/{run_id}/"
+        folder = f"{FOLDER}{job}/{run_id}/"
+        if started(run_id) < before and run_id not in still and job in seen and OWN.fullmatch(folder):
             sizes = _listed(repository, folder, None).values()
             folders[folder] = Amount(len(sizes), sum(sizes))
         seen.add(job)
@@ -55,14 +55,13 @@ def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> S
     used = set()
     for key in sizes:
         if key.endswith(".json"):
-            names = {name for name, _ in _said(repository, key).get("ranges", ())}
-            used |= {key.removesuffix(".json")} if names & live else set()
+            used |= {key.removesuffix(".json")} if _names(repository, key, "ranges") & live else set()
     return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used}
 
 
 def unused_metaranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
     sizes = _listed(repository, METARANGES, before)
-    return {key: size for key, size in sizes.items() if not _said(repository, key).get("of", {}).keys() & live}
+    return {key: size for key, size in sizes.items() if not _names(repository, key, "of") & live}
 
 
 def _simulations(repository: Repository) -> Iterator[tuple[str, str]]:
@@ -70,22 +69,23 @@ def _simulations(repository: Repository) -> Iterator[tuple[str, str]]:
 
 
 def _listed(repository: Repository, folder: str, before: datetime | None) -> Sized:
-    """What is in a folder, from before ``before``."""
+    """What is in a folder; with ``before``, from before it, and only what is called as desilt calls its files there."""
     return {
-        row["key"].removeprefix(repository.prefix): row["size_bytes"]
+        name: row["size_bytes"]
         for batch in repository.store.list(repository.prefix + folder)
         for row in batch.to_pylist()
-        if before is None or (row["modified_at"] is not None and row["modified_at"] < before)
+        if (name := row["key"].removeprefix(repository.prefix))
+        and (before is None or (row["modified_at"] is not None and row["modified_at"] < before and OWN.fullmatch(name)))
     }
 
 
-def _said(repository: Repository, key: str) -> dict[str, Any]:
-    """What a cache file says of itself; nothing, if it is damaged or just gone."""
+def _names(repository: Repository, key: str, what: str) -> set[str]:
+    """The tables that a cache file tells of; none, if it is damaged or just gone."""
     try:
-        said = json.loads(repository.store.get(repository.prefix + key))
-    except (NotFound, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
+        said = json.loads(repository.store.get(repository.prefix + key))[what]
+        return set(said) if isinstance(said, dict) else {str(name) for name, _ in said}
+    except (NotFound, ValueError, KeyError, TypeError, IndexError):
+        return set()
 
 
 def _together(sizes: Sized) -> tuple[list[str], Amount]:

@@ -9,7 +9,7 @@ from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Row, Transaction
 
 RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes, fence, ended_fence, refs, edits"
-BATCH = "number, file, asked, removed, gone, failed, held_again, removed_bytes"
+BATCH = "number, file, asked, removed, gone, failed, held_again, removed_bytes, tables"
 
 
 class RunState(StrEnum):
@@ -50,6 +50,7 @@ class BatchRow:
     failed: int = 0
     held_again: int = 0  # condemned they were not: something holds them by now
     removed_bytes: int = 0
+    tables: int = 0  # 1: they are ranges and metaranges
 
 
 def begin(tx: Transaction, repository: str, run: RunRow) -> None:
@@ -99,7 +100,7 @@ def batch(tx: Transaction, repository: str, run: str, number: int) -> BatchRow |
 def write_ahead(tx: Transaction, repository: str, run: str, ahead: BatchRow) -> None:
     """With a batch's tombstones: what is about to be tried."""
     tx.execute(
-        f"INSERT INTO batches (repository, run, {BATCH}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO batches (repository, run, {BATCH}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         *(repository, run, *astuple(ahead)),
     )
 
@@ -116,6 +117,17 @@ def write_result(tx: Transaction, repository: str, run: str, done: BatchRow, *, 
     )
 
 
+def over_since(tx: Transaction, repository: str, run: str, number: int) -> datetime | None:
+    """When a batch's results were written down, or its run was given up; None: it may still be at work."""
+    row = tx.one(
+        "SELECT recorded_at FROM batches WHERE repository = ? AND run = ? AND number = ?", repository, run, number
+    )
+    if row is not None and row[0] is not None:
+        return moment(row[0])
+    ended = find(tx, repository, run)
+    return ended.ended_at if ended else None
+
+
 def total(rows: Iterator[BatchRow] | list[BatchRow]) -> BatchRow:
     """Several batches as one."""
     columns = list(
@@ -125,10 +137,10 @@ def total(rows: Iterator[BatchRow] | list[BatchRow]) -> BatchRow:
 
 
 def removed_since(tx: Transaction, repository: str, since: datetime) -> tuple[int, int]:
-    """Objects and bytes that runs removed at ``since`` or later."""
+    """Objects and bytes that runs removed at ``since`` or later, without ranges and metaranges."""
     row = tx.one(
         "SELECT COALESCE(SUM(removed), 0), COALESCE(SUM(removed_bytes), 0) FROM batches "
-        "WHERE repository = ? AND recorded_at >= ?",
+        "WHERE repository = ? AND recorded_at >= ? AND tables = 0",
         *(repository, microseconds(since)),
     )
     assert row is not None

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desilt.errors import BeingCollected, MissingTable, NotFound
-from desilt.lake import tombstones
+from desilt.lake import ledger, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.ranges import EMPTY, FOLDER
 from desilt.lake.tombstones import State, Tombstone
 
-OVER = (State.REMOVED, State.GONE, State.FAILED)  # the run is done with it
+ELSEWHERE = (State.TRASHED, State.RESTORING)
 MARGIN = timedelta(minutes=10)  # a request to remove may arrive late
 
 
@@ -43,15 +43,12 @@ def look(core: Core, metarange: str, *, begun: datetime) -> Needed:
             _refuse(tombstones.found_in(tx, core.uid, [first]))
         raise
     with core.database.read() as tx:
-        stones = _stones(tx, core, addresses)
-    return Needed(
-        addresses,
-        {
+        stones = {
             address: stone
-            for address, stone in stones.items()
-            if stone.state in OVER and stone.condemned_at < begun - MARGIN and _is_there(core, address)
-        },
-    )
+            for address, stone in _stones(tx, core, addresses).items()
+            if stone.state not in ELSEWHERE and _is_over(tx, core, stone, begun - MARGIN)
+        }
+    return Needed(addresses, {address: stone for address, stone in stones.items() if _is_there(core, address)})
 
 
 def bring_back(tx: Transaction, core: Core, needed: Needed) -> None:
@@ -71,9 +68,15 @@ def _stones(tx: Transaction, core: Core, addresses: tuple[str, ...]) -> dict[str
 def _refuse(stones: Mapping[str, Tombstone]) -> None:
     for address, stone in sorted(stones.items()):
         way_out = "try again in ten minutes; if it is still so then, finish that run with `desilt sweep`"
-        if stone.state in (State.TRASHED, State.RESTORING):
+        if stone.state in ELSEWHERE:
             way_out = "it is in the trash: bring it back with `desilt restore`, or empty the trash with `desilt purge`"
         raise BeingCollected(address.removeprefix(FOLDER), stone.run, way_out)
+
+
+def _is_over(tx: Transaction, core: Core, stone: Tombstone, before: datetime) -> bool:
+    """Whether the run was done with the file by then: it wrote down what came of it, or was given up."""
+    since = ledger.over_since(tx, core.uid, stone.run, stone.batch)
+    return since is not None and since < before
 
 
 def _is_there(core: Core, address: str) -> bool:

@@ -69,6 +69,7 @@ RUNS = [
         held_again {int} NOT NULL,
         removed_bytes {int} NOT NULL DEFAULT 0,
         recorded_at {int},
+        tables {int} NOT NULL DEFAULT 0, -- 1: of ranges and metaranges, not objects
         PRIMARY KEY (repository, run, number)
     )""",
     """CREATE TABLE policies (      -- what the owner of a repository told a job to do
@@ -268,6 +269,7 @@ def _from_2(tx: Transaction, database: Database) -> None:
         tx,
         database,
         "ALTER TABLE runs ADD COLUMN edits {int} NOT NULL DEFAULT 0",
+        "ALTER TABLE batches ADD COLUMN tables {int} NOT NULL DEFAULT 0",
         "ALTER TABLE commits RENAME COLUMN inserted TO added",
     )
 

@@ -9,7 +9,7 @@ from desilt.lake import commits, holds, refs, repositories, staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
-from desilt.lake.refs import Branch
+from desilt.lake.refs import Branch, Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Seen:
     graph: Graph
     commits: dict[str, Commit]
     branches: dict[str, Branch]  # by name
+    tags: dict[str, Tag]
     generation: int
     mark: str
 
@@ -30,7 +31,8 @@ def see(tx: Transaction, core: Core) -> Seen:
     branches = {branch.name: branch for branch in refs.branches(tx, core.uid)}
     now = core.clock()
     pointing = [Ref("branch", branch.name, branch.head) for branch in branches.values()]
-    pointing += [Ref("tag", tag.name, tag.target) for tag in refs.tags(tx, core.uid)]
+    tags = {tag.name: tag for tag in refs.tags(tx, core.uid)}
+    pointing += [Ref("tag", tag.name, tag.target) for tag in tags.values()]
     pointing += [
         Ref("hold", hold.id, hold.value)
         for hold in holds.every(tx, core.uid)
@@ -41,7 +43,7 @@ def see(tx: Transaction, core: Core) -> Seen:
         pointing,
         {branch.name: why for branch in branches.values() if (why := speaks_for(tx, core, branch))},
     )
-    return Seen(graph, found, branches, generation, repositories.mark_at(tx, core.uid, generation))
+    return Seen(graph, found, branches, tags, generation, repositories.mark_at(tx, core.uid, generation))
 
 
 def speaks_for(tx: Transaction, core: Core, branch: Branch) -> str:

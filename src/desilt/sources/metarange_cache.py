@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from desilt.errors import NotFound
 from desilt.lake.ranges import EMPTY, Ranges
 from desilt.objects.store import ObjectStore
 from desilt.sstable.values import RangeData
@@ -68,7 +69,10 @@ def _keep(store: ObjectStore, folder: str, group: Lists) -> None:
 def _kept(store: ObjectStore, folder: str) -> Iterator[Lists]:
     """What each sound file says."""
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
-        data = store.get(key)
+        try:
+            data = store.get(key)
+        except NotFound:
+            continue  # a collection has just tidied up
         if key != f"{folder}{hashlib.sha256(data).hexdigest()}.json":
             continue  # damaged: what it said is read again
         said = json.loads(data)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.domain.entry import AddressType
-from desilt.errors import CorruptTable
+from desilt.errors import CorruptTable, NotFound
 from desilt.frames.buckets import BUCKETS, hashed
 from desilt.frames.schemas import MOMENT
 from desilt.lake.ranges import Ranges
@@ -185,8 +185,8 @@ def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, Place]:
             sound = (said["version"], said["buckets"], said["bytes"]) == (VERSION, BUCKETS, sizes.get(data))
             file = HeldFile(data, int(said["rows"]), str(said["footer"]), dict(said["sums"]))
             ranges = [(str(name), int(count)) for name, count in said["ranges"]]
-        except (ValueError, KeyError, TypeError):
-            continue  # damaged: what it said is decoded again
+        except (NotFound, ValueError, KeyError, TypeError):
+            continue  # damaged, or just tidied up: what it said is decoded again
         if sound:
             known |= {name: Place(file, owner, count, len(ranges)) for owner, (name, count) in enumerate(ranges)}
     return known

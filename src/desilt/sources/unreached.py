@@ -1,15 +1,17 @@
 """Commits that nothing reaches, and the ranges that only they have. Commit-sized, on the driver."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from desilt.domain.keeping import walk_down
 from desilt.errors import Unreadable
+from desilt.lake.core import Core
 from desilt.lake.holds import Kind
 from desilt.lake.ranges import Ranges
 from desilt.lake.staging import after_prefix
+from desilt.sources import metarange_cache
 from desilt.sources.metarange_cache import Lists
 from desilt.sources.reached import History
 from desilt.sstable.values import RangeData
@@ -38,8 +40,12 @@ class Divided:
         return self.lists.ranges.keys() - self.live_ranges
 
 
-def divide(history: History, lists: Lists, ranges: Ranges, before: datetime) -> Divided:
-    """What refs and holds reach lives; so does what is young, and what has something below a held prefix alone."""
+def divide(history: History, core: Core, there: Set[str], before: datetime) -> Divided:
+    """What refs and holds reach lives; so does what is young, and what has something below a held prefix alone.
+
+    ``there`` are the tables in the store. What lives must be readable; a dead commit
+    may have lost its own, if a collection was cut off before the database was restored.
+    """
     made = history.commits
 
     def below(tips: Iterable[str]) -> set[str]:
@@ -51,18 +57,22 @@ def divide(history: History, lists: Lists, ranges: Ranges, before: datetime) -> 
     tips |= {hold.value for hold in history.holds if hold.kind is Kind.REF} & made.keys()  # a lapsed one's may be gone
     reached = below(tips)
     live = below(tips | {name for name, commit in made.items() if commit.created_at >= before})
-    young = len(live) - len(reached)
+    in_time = sorted(made.values(), key=lambda commit: (commit.created_at, commit.id))
+    lists = metarange_cache.lists(core.store, core.ranges, [one.metarange for one in in_time if one.id in live])
+    known, young = set(lists.ranges), len(live) - len(reached)
+    readable = [one.metarange for one in in_time if one.id not in live and one.metarange in there]
+    lists.join(metarange_cache.lists(core.store, core.ranges, readable))
     prefixes = [hold.value.encode() for hold in history.holds if hold.kind is Kind.PREFIX]
     if prefixes:
-        known = {name for one in live for name in lists.of.get(made[one].metarange, ())}
-        lone = [listed for name, listed in lists.ranges.items() if name not in known]
-        kept = {one.id for one in lone if any(has_below(ranges, one, prefix) for prefix in prefixes)}
-        ordered = [one for one in made if one not in live and kept.intersection(lists.of.get(made[one].metarange, ()))]
-        live |= below(ordered)
+        lone = [listed for name, listed in lists.ranges.items() if name not in known and name in there]
+        kept = {one.id for one in lone if any(has_below(core.ranges, one, prefix) for prefix in prefixes)}
+        live |= below(
+            one.id for one in in_time if one.id not in live and kept.intersection(lists.of.get(one.metarange, ()))
+        )
     dead = sorted(made.keys() - live, key=lambda name: (-made[name].generation, name))
-    return Divided(
-        sorted({made[name].metarange for name in live}), dead, lists, young, len(live) - len(reached) - young
-    )
+    lists.ranges = {name: one for name, one in lists.ranges.items() if name in known or name in there}
+    metaranges = sorted({made[name].metarange for name in live})
+    return Divided(metaranges, dead, lists, young, len(live) - len(reached) - young)
 
 
 def has_below(ranges: Ranges, listed: RangeData, prefix: bytes) -> bool:

@@ -9,6 +9,7 @@ from desilt.lake import holds, locks, refs, repositories
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
 from desilt.lake.locks import Lock
+from desilt.lake.refs import Tag
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.sources.graph import speaks_for
@@ -29,10 +30,14 @@ def delete_stale(repository: Repository, lock: Lock, plan: Plan) -> dict[str, st
 
 def fates(repository: Repository, plan: Plan) -> dict[str, str]:
     """What became of a plan's refs, as far as can be seen later."""
-    there = {branch.uid for branch in repository.branches()} | {(tag.name, tag.target) for tag in repository.tags()}
-    return {
-        one["name"]: "kept" if (one["uid"] or (one["name"], one["head"])) in there else DELETED for one in plan.refs
-    }
+    there = {(branch.name, branch.uid) for branch in repository.branches()}
+    there |= {(tag.name, tag_uid(tag)) for tag in repository.tags()}
+    return {one["name"]: "kept" if (one["name"], one["uid"]) in there else DELETED for one in plan.refs}
+
+
+def tag_uid(tag: Tag) -> str:
+    """What tells a tag from one that was made again, by the same name and on the same commit."""
+    return tag.created_at.isoformat()
 
 
 def delete(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
@@ -40,11 +45,11 @@ def delete(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str
     return (_delete_tag if one.get("kind") == "tag" else _delete_branch)(tx, repository, plan, one)
 
 
-def _delete_tag(tx: Transaction, repository: Repository, _plan: Plan, one: Mapping[str, str]) -> str:
-    target = {tag.name: tag.target for tag in refs.tags(tx, repository.uid)}.get(one["name"])
-    if target is None:
+def _delete_tag(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+    tag = {tag.name: tag for tag in refs.tags(tx, repository.uid)}.get(one["name"])
+    if tag is None:
         return DELETED
-    if target != one["head"]:
+    if (tag.target, tag_uid(tag)) != (one["head"], one["uid"]) or tag.created_at >= plan.started_at:
         return "kept: it was made again since"
     refs.delete_tag(tx, repository.uid, one["name"])
     return DELETED

@@ -2,7 +2,8 @@
 
 From the transaction that takes a commit on, whoever asks for it is told that it is
 gone. It holds the repository alone, and what refs and holds reach by then stays.
-Children go before their parents: no commit is ever without them.
+Children go before their parents, and whatever stays keeps all that it descends
+from: no commit is ever without its parents.
 """
 
 import hashlib
@@ -44,23 +45,27 @@ def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
             now = repositories.condemning(tx, repository.uid)
             locks.check(tx, lock)
             if now != generation and looks == LOOKS:  # refs move faster than that: hold them
-                live, generation = reached(tx, repository)
+                live, generation = staying(tx, repository, ids[page * PAGE :])
             if now == generation:
                 _check_holds(tx, repository, plan)
                 _take(tx, repository, plan, [name for name in ids[page * PAGE :][:PAGE] if name not in live])
                 generation, page = repositories.generation(tx, repository.uid), page + 1
                 continue
         with repository.database.read() as tx:
-            live, generation = reached(tx, repository)
+            live, generation = staying(tx, repository, ids[page * PAGE :])
         looks += 1
     _write_left(repository, plan, ids)
     return {}
 
 
-def reached(tx: Transaction, repository: Repository) -> tuple[set[str], int]:
-    """The commits that refs and holds reach by now, and the generation that refs are at."""
+def staying(tx: Transaction, repository: Repository, ids: Sequence[str]) -> tuple[set[str], int]:
+    """The commits that stay by now, and the generation that refs are at.
+
+    What refs and holds reach; and all that any commit descends from which is not among
+    ``ids``, still to go: one that was left alone before, or was made since the plan.
+    """
     seen = see(tx, repository.core)
-    tips = [ref.target for ref in seen.graph.refs]
+    tips = {ref.target for ref in seen.graph.refs} | (seen.graph.nodes.keys() - set(ids))
     return set(walk_down(tips, lambda name: seen.graph.nodes[name].parents)), seen.generation
 
 

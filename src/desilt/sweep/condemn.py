@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import pyarrow as pa
 
+from desilt.domain.address import is_table
 from desilt.errors import BranchMoved
 from desilt.lake import ledger, locks, repositories, staging, tickets, tombstones
 from desilt.lake.database import Transaction
@@ -81,7 +82,8 @@ def _write(
         if row["address"] not in back
     ]
     tombstones.condemn(tx, repository.uid, stones)
-    ahead = BatchRow(number, "", asked=len(stones), held_again=len(back))
+    of_tables = int(bool(stones) and is_table(stones[0].address))
+    ahead = BatchRow(number, "", asked=len(stones), held_again=len(back), tables=of_tables)
     ledger.write_ahead(tx, repository.uid, plan.run, ahead)
 
 

@@ -20,7 +20,10 @@ from desilt.lake.tombstones import State
 from desilt.runs.plan import Plan
 from desilt.sweep.removing import Sure, now
 
-OWN = re.compile(rf"_desilt/(runs/[a-z]+/{ID.pattern}/|(ranges|metaranges|staging)/\w[\w.]*)")
+HEX = "[0-9a-f]"
+OWN = re.compile(
+    rf"_desilt/(runs/[a-z]+/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}})"
+)
 
 
 def needed(repository: Repository) -> set[str]:

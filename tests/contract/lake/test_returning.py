@@ -1,12 +1,14 @@
 """Commits that need what a run collects: nothing that a branch reaches is ever removed under it."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from desilt.errors import BeingCollected, CommitGone
-from desilt.lake import repositories, tombstones
+from desilt.lake import ledger, repositories, tombstones
 from desilt.lake.fsck import check
+from desilt.lake.ledger import BatchRow, RunRow, RunState
 from desilt.lake.tombstones import State, Tombstone
 from editing import collect, forget_files, reparent, root, tables
 from words import committed, contents
@@ -20,7 +22,7 @@ class Again:
     """The first commit of main was collected; to remove a file brings back the name of its tables."""
 
     def __init__(self, repo):
-        self.repo = repo
+        self.repo, self.batches = repo, itertools.count()
         first = committed(repo, "main", **{f"a{number}": "1" for number in range(20)})
         self.tables = tables(repo, first)
         self.head = committed(repo, "main", b="2", aa="2")
@@ -32,12 +34,24 @@ class Again:
         self.contents = {f"a{number}": "1" for number in range(20)}
 
     def condemn(self, state, ago, names=None):
+        """By a run that is done with it since ``ago``, if it is; it may have taken its time between."""
+        number, at = next(self.batches), self.repo.clock() - ago
         stones = [
-            Tombstone(f"_lakefs/{name}", "run-9", "unreferenced", self.repo.clock() - ago, state=state)
+            Tombstone(f"_lakefs/{name}", "run-9", "collected", at - LONG_AGO, batch=number, state=state)
             for name in names or self.names
         ]
         with self.repo.database.write() as tx:
             tombstones.condemn(tx, self.repo.uid, stones)
+            ledger.write_ahead(tx, self.repo.uid, "run-9", BatchRow(number, ""))
+            if state in OVER:
+                ledger.write_result(tx, self.repo.uid, "run-9", BatchRow(number, "results"), at=at)
+
+    def give_up(self, ago):
+        """The run was cut off, and nobody takes it up any more."""
+        at = self.repo.clock() - ago
+        row = RunRow("run-9", "collect", "", "delete", at - LONG_AGO, at, RunState.ABANDONED, 1, 1)
+        with self.repo.database.write() as tx:
+            ledger.begin(tx, self.repo.uid, row)
 
     def refused(self):
         with pytest.raises(BeingCollected, match=r"run run-9 .* nothing was done"):
@@ -86,6 +100,16 @@ def test_what_was_condemned_lately_is_waited_for(again, clock, state):
         again.done()
     else:
         again.refused()
+
+
+def test_what_a_run_was_cut_off_at_is_free_once_it_is_given_up(repo, again):
+    again.condemn(State.CONDEMNED, timedelta(days=30))
+    again.refused()
+    again.give_up(timedelta(minutes=9))
+    again.refused()
+    forget_files(repo, again.names)
+    repo.clock.now += timedelta(minutes=2)
+    again.done()
 
 
 def test_one_condemned_table_is_enough(repo, again):

@@ -1,0 +1,239 @@
+"""Histories in which a collection or an expiration once did harm, each told in a few lines."""
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from desilt.domain.expiry import Expiry
+from desilt.domain.policy import parse
+from desilt.jobs import collection, expiration, lifecycle, running, uncommitted
+from desilt.jobs.job import Ask
+from desilt.jobs.running import plan, run, sweep
+from desilt.lake import Lake, commits, fsck
+from desilt.lake.lake import locate
+from desilt.lake.repository import Repository
+from desilt.sources import metarange_cache, range_cache
+from desilt.sources.spread import in_process
+from desilt.sweep import commits as taking
+from desilt.sweep.guard import Limits
+
+SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+RULES = parse({"rule": {"prefix": "nothing/", "days": 1}})
+EVERY_JOB = {
+    "gc": (uncommitted.job, Ask()),
+    "collect": (collection.job, Ask()),
+    "lifecycle": (lifecycle.job, Ask(policy=RULES)),
+    "expire": (expiration.job, Ask(wish=Expiry(START))),
+}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def repo(tmp_path):
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    made = lake.create_repository("demo", clock_at=START)
+    made.put("main", "a", b"1")
+    made.commit("main", "first")
+    yield made
+    lake.close()
+
+
+def days(repo, count):
+    repo.set_clock(repo.clock() + count * DAY)
+
+
+def dead(repo, *messages):
+    """Commits of a branch that is deleted, oldest first, five days old."""
+    repo.create_branch("gone", "main")
+    made = []
+    for message in messages:
+        repo.put("gone", message, message.encode())
+        made.append(repo.commit("gone", message).id)
+    repo.delete_branch("gone")
+    days(repo, 5)
+    return made
+
+
+def messages(repo):
+    with repo.database.read() as tx:
+        return {commit.message for commit in commits.every(tx, repo.uid)}
+
+
+def all_is_well(repo):
+    """Nothing is broken, and every job runs."""
+    assert fsck.check(repo, deep=True).sound
+    for job, ask in EVERY_JOB.values():
+        assert run(job, repo, in_process, ask, SURE)[-1].swept.state == "swept"
+
+
+@pytest.mark.parametrize("how", ["commit", "merge"])
+def test_a_commit_on_a_dead_one_whose_branch_goes_again_keeps_its_parents(repo, how):
+    """It is reached by nothing, and is not in the plan either."""
+    (one,) = dead(repo, "one")
+    planned = plan(collection.job, repo, in_process, Ask()).run
+    repo.create_branch("short", one if how == "commit" else "main")
+    if how == "commit":
+        repo.put("short", "two", b"2")
+        repo.commit("short", "two")
+    else:
+        repo.merge(one, "short", message="two")
+    repo.delete_branch("short")
+    assert sweep(repo, in_process, planned, SURE).history["commits collected"] == 0
+    assert messages(repo) >= {"one", "two"}
+    all_is_well(repo)
+    days(repo, 2)
+    assert run(collection.job, repo, in_process, Ask(), SURE)[-1].history["commits collected"] == 2
+    all_is_well(repo)
+
+
+class AfterWrites:
+    """A database, and what happens after each transaction that writes."""
+
+    def __init__(self, database, then):
+        self._database, self._then = database, then
+
+    def __getattr__(self, name):
+        return getattr(self._database, name)
+
+    @contextmanager
+    def write(self):
+        with self._database.write() as tx:
+            yield tx
+        self._then()
+
+
+def test_a_tag_that_comes_and_goes_between_two_pages_leaves_no_commit_without_its_parent(repo, monkeypatch):
+    monkeypatch.setattr(taking, "PAGE", 1)
+    one, two = dead(repo, "one", "two")
+    planned = plan(collection.job, repo, in_process, Ask()).run
+    repo.create_tag("look", two)
+    real, pages = taking._take, []
+
+    def take(tx, repository, plan, ids):
+        pages.append(ids)
+        real(tx, repository, plan, ids)
+
+    def then():
+        if len(pages) == 1 and repo.tags():
+            repo.delete_tag("look")
+
+    monkeypatch.setattr(taking, "_take", take)
+    sweep(Repository(replace(repo.core, database=AfterWrites(repo.database, then))), in_process, planned, SURE)
+    assert repo.tags() == []
+    assert messages(repo) >= {"one", "two"}
+    assert b"".join(repo.get(one, "one")) == b"one"
+    all_is_well(repo)
+
+
+def test_a_tag_made_again_to_save_its_commit_is_not_deleted_by_a_run_that_is_taken_up(repo, monkeypatch):
+    (saved,) = dead(repo, "saved")
+    repo.create_tag("v1", saved)
+    days(repo, 5)
+    repo.put("main", "b", b"2")
+    repo.commit("main", "second")
+    ask = Ask(wish=Expiry(repo.clock(), delete_tags=True))
+    monkeypatch.setattr(running, "_audit", killed)
+    with pytest.raises(Killed):
+        run(expiration.job, repo, in_process, ask, SURE)
+    monkeypatch.undo()
+    assert repo.tags() == []
+    repo.create_tag("v1", saved)
+    run(uncommitted.job, repo, in_process, Ask(), SURE)
+    assert [tag.name for tag in repo.tags()] == ["v1"]
+    days(repo, 2)
+    run(collection.job, repo, in_process, Ask(), SURE)
+    assert b"".join(repo.get("v1", "saved")) == b"saved"
+
+
+def killed(*_values):
+    raise Killed
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("_desilt/ranges/.DS_Store", b"x"),
+        ("_desilt/ranges/notes-of-anna.txt", b"x"),
+        ("_desilt/ranges/old/0123.parquet", b"x"),
+        (f"_desilt/ranges/{'0' * 32}.json", b'{"ranges": [1]}'),
+        (f"_desilt/ranges/{'0' * 32}.json", b"[]"),
+        ("_desilt/metaranges/backup-1.json", b"{}"),
+        (f"_desilt/metaranges/{'0' * 64}.json", b'{"of": 1}'),
+        ("_desilt/staging/x y", b"x"),
+        ("_desilt/runs/gc-2025/62292931200000-00000000/report.json", b"x"),
+        ("_desilt/runs/gc-2025/62292931200001-00000000/report.json", b"x"),
+    ],
+)
+def test_a_foreign_file_beside_ours_stops_nobody_and_stays(repo, name, body):
+    dead(repo, "one")
+    key = repo.prefix + name
+    repo.store.put(key, [body])
+    days(repo, 200)
+    all_is_well(repo)
+    if body == b"x":
+        assert repo.store.get(key) == body
+
+
+def test_tables_that_went_are_no_objects_to_the_share_that_may_go(repo):
+    for number in range(30):
+        repo.put("main", "a", f"{number}".encode())
+        repo.commit("main", str(number))
+    for number in range(200):
+        repo.put("main", f"kept/{number}", b"x")
+    for number in range(5):
+        repo.put("main", f"never/{number}", b"x")
+    repo.reset("main", prefix="never/")
+    repo.commit("main", "last")
+    days(repo, 5)
+    repo.put("main", "a", b"now")
+    repo.commit("main", "now")
+    run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock() - DAY)), SURE)
+    collected = run(collection.job, repo, in_process, Ask(), Limits(confirm=True))[-1]
+    assert collected.remove["ranges and metaranges"]["collected"].objects > 60
+    assert run(uncommitted.job, repo, in_process, Ask(), Limits(confirm=True))[-1].removed.objects == 5
+
+
+def test_a_database_restored_to_before_a_collection_is_healed_by_the_next(repo, tmp_path):
+    dead(repo, "one", "two")
+    repo.database.close()
+    shutil.copy(repo.database.path, tmp_path / "copy")
+    run(collection.job, repo, in_process, Ask(), SURE)
+    now = repo.clock()
+    repo.database.close()
+    for file in repo.database.path.parent.glob(f"{repo.database.path.name}-*"):
+        file.unlink()
+    shutil.copy(tmp_path / "copy", repo.database.path)
+    again = Lake.open(locate(str(tmp_path / "lake"))).repository("demo")
+    again.set_clock(now + DAY)
+    limits = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
+    assert run(collection.job, again, in_process, Ask(), limits)[-1].history["commits collected"] == 2
+    assert b"".join(again.get("main", "a")) == b"1"
+    all_is_well(again)
+
+
+@pytest.mark.parametrize("cache", [metarange_cache, range_cache])
+def test_a_plan_whose_cache_is_tidied_under_it_reads_what_it_needs_anew(repo, monkeypatch, cache):
+    for number in range(60):
+        repo.put("main", "a", f"{number}".encode())
+        repo.commit("main", str(number))
+    first = plan(uncommitted.job, repo, in_process, Ask()).inputs["committed entries"]
+    folder, real = repo.prefix + cache.FOLDER, repo.store.get
+    listed = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist()]
+    assert listed
+    once = iter([True])
+
+    def get(key, **rest):
+        if key in listed and key.endswith(".json") and next(once, False):
+            repo.store.delete_many(listed)
+        return real(key, **rest)
+
+    monkeypatch.setattr(repo.store, "get", get)
+    assert plan(uncommitted.job, repo, in_process, Ask()).inputs["committed entries"] == first
