@@ -207,7 +207,7 @@ def lists(repo: Repository) -> metarange_cache.Lists:
 def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
     """The same answer by DuckDB: objects all of whose entries only dead commits have."""
     history, there = read_history(repo.core, repo.clock()), set(lists(repo).ranges) | set(lists(repo).of)
-    divided = divide(history, repo.core, there, repo.clock() - repo.core.ticket_life)
+    divided = divide(history, repo.core, there, repo.clock() - repo.core.ticket_life, set())
     files = collection.entries_of(LakeSource(repo, in_process), in_process, divided)
     root = repo.store.root  # type: ignore[attr-defined]
     owners = [(f"{root}/{one.file.key}", owner, owner in one.dead) for one in files for owner in one.live | one.dead]

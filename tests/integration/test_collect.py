@@ -172,7 +172,7 @@ def test_a_young_commit_stays_with_all_it_descends_from(lake):
     repo.delete_branch("short")
     report = planned(repo)
     assert report.history["commits collected"] == 0
-    assert report.inputs["kept for being young"] == 3
+    assert report.inputs["kept for being young, or let go of lately"] == 3
     repo.set_clock(repo.clock() + 2 * DAY)
     assert collected(repo).history["commits collected"] == 3
 
@@ -184,6 +184,37 @@ def test_the_limit_of_age_can_be_moved_but_not_taken_away(lake):
     assert planned(repo, older_than=timedelta(hours=1)).history["commits collected"] == 3
     with pytest.raises(BadRequest, match="--older-than is less than 1h"):
         planned(repo, older_than=timedelta(minutes=59))
+
+
+@pytest.mark.parametrize("days", [1, 3])
+def test_what_an_expiration_let_go_of_lately_stays_if_that_is_wanted(lake, days):
+    repo, _ = lake
+    repo.set_clock(repo.clock() + 2 * DAY)
+    assert planned(repo, unreached_for=days * DAY).history["commits collected"] == (2 if days == 1 else 0)
+
+
+@pytest.mark.parametrize("kind", ["branch", "tag", "hold", "hold that ends"])
+@pytest.mark.parametrize("when", ["before the plan", "after the plan"])
+def test_what_anything_let_go_of_lately_stays_with_all_it_descends_from(lake, kind, when):
+    repo, made = lake
+    repo.set_clock(repo.clock() + 9 * DAY)
+    report = planned(repo, unreached_for=DAY) if when == "after the plan" else None
+    if kind == "branch":
+        repo.create_branch("short", made["7"])
+        repo.delete_branch("short")
+    elif kind == "tag":
+        repo.create_tag("short", made["7"])
+        repo.delete_tag("short")
+    elif kind == "hold":
+        holding.lift(repo, holding.hold(repo, Kind.REF, made["7"], reason="audit").id)
+    else:
+        holding.hold(repo, Kind.REF, made["7"], reason="audit", until=timedelta(minutes=1))
+        repo.set_clock(repo.clock() + timedelta(minutes=2))
+    report = swept(repo, report or planned(repo, unreached_for=DAY))
+    assert report.history["commits collected"] == 0
+    assert {"6", "7"} <= messages(repo)
+    repo.set_clock(repo.clock() + 2 * DAY)
+    assert collected(repo, unreached_for=DAY).history["commits collected"] == 2
 
 
 @pytest.mark.parametrize("save", ["branch", "tag", "hold"])
@@ -231,24 +262,26 @@ def test_a_copy_that_comes_too_late_is_told_that_it_is_gone(lake, monkeypatch):
 
 def test_a_held_prefix_keeps_the_commits_that_alone_have_something_below_it(lake):
     repo, made = lake
-    holding.hold(repo, Kind.PREFIX, "tes", reason="audit")
+    holding.hold(repo, Kind.PREFIX, "lon", reason="audit")
     report = collected(repo)
-    assert report.inputs["kept by prefix holds"] == 2
-    assert (report.history["commits collected"], read(repo, made["7"], "test")) == (0, b"7")
+    assert report.inputs["kept by holds on prefixes"] == 2
+    assert report.inputs["commits that nothing reaches"] == 2
+    assert (report.history["commits collected"], read(repo, made["7"], "lone")) == (0, b"of 7")
     holding.lift(repo, holding.every(repo)[0].id)
     assert collected(repo).history["commits collected"] == 2
 
 
-def test_a_held_prefix_of_something_else_keeps_nothing(lake):
+@pytest.mark.parametrize("prefix", ["nothing/of/the/kind", "tes", "lonely"])
+def test_a_held_prefix_keeps_no_commit_whose_objects_below_it_others_have(lake, prefix):
     repo, _ = lake
-    holding.hold(repo, Kind.PREFIX, "nothing/of/the/kind", reason="audit")
+    holding.hold(repo, Kind.PREFIX, prefix, reason="audit")
     assert collected(repo).history["commits collected"] == 2
 
 
 def test_a_prefix_held_after_the_plan_stops_the_sweep(lake):
     repo, made = lake
     report = planned(repo)
-    holding.hold(repo, Kind.PREFIX, "tes", reason="audit")
+    holding.hold(repo, Kind.PREFIX, "lone", reason="audit")
     with pytest.raises(OtherPolicy, match="before somebody ordered a prefix to be held; plan again"):
         swept(repo, report)
     assert read(repo, made["7"], "test") == b"7"

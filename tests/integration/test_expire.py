@@ -238,6 +238,21 @@ def test_an_edit_that_does_not_hold_any_more_is_left_out(lake):
     assert log(repo, "main") == ["14", "13", "12", "5", "Repository created"]
 
 
+def test_the_record_tells_what_was_done_not_what_was_planned(lake):
+    repo, made = lake
+    made_plan = planned(repo, delete_tags=True)
+    repo.create_tag("save", made["7"])
+    repo.delete_tag("tag1")
+    repo.create_tag("tag1", "main")
+    swept = sweep(repo, in_process, made_plan.run, SURE)
+    assert (made_plan.history["abandoned"], swept.history["abandoned"]) == (7, 2)
+    assert (swept.history["tags deleted"], swept.refs["tag2"]) == (1, "deleted")
+    change = change_of(repo, swept)
+    assert {dot.message for dot in change.dots if dot.fate is Fate.ABANDONED} == {"4", "5"}
+    assert change.deleted.keys() == {"tag tag2"}
+    assert sweep(repo, in_process, made_plan.run, SURE).history == swept.history
+
+
 def test_of_two_plans_only_the_first_is_carried_out(lake):
     repo, _ = lake
     one, other = planned(repo), planned(repo, before=CUTOFF + timedelta(days=2))

@@ -12,6 +12,7 @@ from desilt.sources.spread import InProcess
 from seed_003 import sample
 
 DATE = ("--older-than", "2026-01-09")
+NOW = ("--unreached-for", "0d")
 SURE = ("--confirm", "--max-share", "100%")
 
 
@@ -81,10 +82,12 @@ def test_json_has_every_edit_every_abandoned_commit_and_every_ref(cli, uri, lake
         ((), "Missing option '--older-than'"),
         (("--older-than", "soon"), "'soon' is neither a date nor a length of time; write 2026-01-31, or 30d"),
         (("--older-than", "30x"), "'30x' is not a length of time; write 90m, 12h or 7d"),
-        (("--older-than", "2026-13-01"), "is not a time"),
+        (("--older-than", "2026-13-01"), "'2026-13-01' is not a time: there is no such day; write 2026-01-31"),
+        (("--older-than", "2026-01-01T25"), "'2026-01-01T25' is not a time"),
         (("--older-than", "2027-01-01"), "is not over yet; give a time that has passed"),
         ((*DATE, "--keep", "dayly=7"), "is not so many of daily, weekly, monthly, yearly; write daily=7,weekly=4"),
-        ((*DATE, "--keep", "daily=7,daily=8"), "is not so many of"),
+        ((*DATE, "--keep", "daily=7,daily=8"), "'daily=7,daily=8' has daily twice"),
+        ((*DATE, "--confirm"), "No such option '--confirm'"),  # a plan needs no word
         ((*DATE, "--keep", "daily=0"), "the keep rules keep nothing"),
         ((*DATE, "--keep-last", "0"), "--keep-last"),
     ],
@@ -109,6 +112,8 @@ def test_abandon(cli, uri, lake):
     assert [commit.message for commit in repo.log("main")][:2] == ["14", "5"]
     for commits, says in (
         (made["5"], "is not FIRST..LAST"),
+        ("main~1...main~3", "is not FIRST..LAST; write two commits of 'main' with two dots between them"),
+        ("main~1..main~2..main~3", "is not FIRST..LAST"),
         (f"{made['5']}..{made['4']}", "is what tag 'tag2' points to"),
         ("main..main~1", "is the tip of branch 'main'"),
         ("main~1..nobody", "there is no ref 'nobody'"),
@@ -123,11 +128,15 @@ def test_collect_from_plan_to_gone(cli, uri, lake):
     cli("expire", "run", uri, *DATE, "--confirm")
     code, out, _ = cli("collect", "plan", uri)
     assert code == 0
+    assert "Nothing is to go." in out
+    assert "2 commits stay: kept for being young, or let go of lately" in out
+    code, out, _ = cli("collect", "plan", uri, *NOW)
+    assert code == 0
     assert "ranges and metaranges" in out
     assert re.search(r"2 commits .*would go", out)
     assert "--to trash" not in out
     assert "this policy of 'collect' never removed anything here before" in out
-    code, out, _ = cli("collect", "run", uri, *SURE)
+    code, out, _ = cli("collect", "run", uri, *NOW, *SURE)
     assert code == 0
     assert "2 commits are gone" in out
     code, _, err = cli("lake", "show", uri, made["7"])
@@ -160,4 +169,42 @@ def test_runs_show_tells_of_an_expiration_again(cli, uri):
     code, out, _ = cli("runs", "show", uri, "last")
     assert code == 0
     assert "4 commits edited, 2 commits abandoned" in out
-    assert "expire" in cli("runs", "list", uri)[1]
+    report = json.loads(cli("runs", "show", uri, "last", "--json")[1])
+    assert [dot["fate"] for dot in report["change"]["dots"]].count("abandoned") == 2
+
+
+def test_runs_are_listed_with_what_they_do_to_history(cli, uri):
+    cli("expire", "plan", uri, *DATE, "--delete-expired-tags")
+    cli("expire", "run", uri, *DATE, "--confirm")
+    cli("expire", "run", uri, *DATE)
+    lines = [line.split("\t") for line in cli("runs", "list", uri)[1].splitlines()]
+    told = {(line[1], *line[3:]) for line in lines}
+    assert told == {
+        ("expire", "planned", "4 edits, 2 refs", "", ""),
+        ("expire", "swept", "4 edits", "", ""),
+        ("expire", "swept", "0", "", ""),
+    }
+    rows = [json.loads(line) for line in cli("runs", "list", uri, "--json")[1].splitlines()]
+    assert {(row["edits"], row["refs"], row["planned"], row["removed"]) for row in rows} == {
+        (4, 2, 0, 0), (4, 0, 0, 0), (0, 0, 0, 0)
+    }  # fmt: skip
+
+
+def test_a_collection_is_listed_with_its_commits_and_cannot_be_brought_back(cli, uri):
+    cli("expire", "run", uri, *DATE, "--confirm")
+    code, _, err = cli("restore", uri, "last")
+    assert code == 1
+    assert "removed no object: it edited history; to have a commit back, make a tag or a branch" in err
+    run_id = json.loads(cli("collect", "run", uri, *NOW, *SURE, "--json")[1])["run"]
+    (row,) = [line.split("\t") for line in cli("runs", uri, "--job", "collect")[1].splitlines()]
+    assert re.fullmatch(r"\d+, 2 commits", row[4])
+    code, _, err = cli("restore", uri, run_id)
+    assert (code, f"run {run_id} is a collection: what it removed cannot be brought back" in err) == (1, True)
+
+
+def test_help_says_what_rules_keep_and_which_branches_stay(cli):
+    words = " ".join(cli("expire", "plan", "--help")[1].split())
+    assert "newest, of each of the last N days, weeks, months, years that have any" in words
+    assert "never the default branch, nor one with staged entries or open uploads" in words
+    assert "--confirm" not in words
+    assert "--confirm" in cli("expire", "run", "--help")[1]

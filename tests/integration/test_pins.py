@@ -356,13 +356,30 @@ def test_words_for_people(cli, repo, uri):
     code, out, _ = cli("pins", uri)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert code == 0
-    assert lines[0] == "6 objects of 54.6 kB are kept."
-    assert "staged on main 50.0 kB 1 50.0 kB 1" in lines
+    assert lines[0] == "4 objects of 54.0 kB are kept; 2 objects of 600 B wait for collection."
+    assert "staged on main\t50.0 kB\t1\t50.0 kB\t1" in out.splitlines()
     assert "tag v1 0 B 0 21 B 2" in lines
     assert "nothing: waits for collection 600 B 2 600 B 2" in lines
     assert "21 B 2 branch main, tag v02, tag v03 and 17 more" in lines
     code, out, _ = cli("pins", uri, "--limit", 0)
     assert "21 B 2 1 more group; see --limit" in [" ".join(line.split()) for line in out.splitlines()]
+
+
+def test_whoever_watches_is_told_of_every_stage_and_of_objects(repo):
+    class Noting:
+        stages, objects = [], 0
+
+        def begins(self, stage):
+            self.stages.append(stage)
+
+        def advance(self, objects):
+            self.objects += objects
+
+    story(repo)
+    watch = Noting()
+    total = pins(repo, InProcess(watch)).total
+    assert watch.stages == ["staged", "commits", "objects"]
+    assert watch.objects >= total.objects
 
 
 @pytest.mark.usefixtures("here")

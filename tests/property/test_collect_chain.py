@@ -534,7 +534,7 @@ def gone_by(repo, **ask):
 
 def lift(repo, hold):
     with repo.database.write() as tx:
-        holds.remove(tx, repo.uid, hold)
+        holds.remove(tx, repo.uid, hold, at=repo.clock())
 
 
 def collected_garbage(repo):

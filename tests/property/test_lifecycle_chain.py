@@ -260,7 +260,7 @@ class Aging(LakeModel):
 
     def release_one(self, number):
         with self.repo.database.write() as tx:
-            holds.remove(tx, self.repo.uid, self.holds.pop(number))
+            holds.remove(tx, self.repo.uid, self.holds.pop(number), at=self.repo.clock())
 
     # ---- runs
 
@@ -502,7 +502,7 @@ def test_what_a_hold_kept_goes_once_it_is_released(repo, kind):
     hold = order(repo, kind, value)
     assert removed_by(repo) == removed_by(repo) == set()
     with repo.database.write() as tx:
-        holds.remove(tx, repo.uid, hold)
+        holds.remove(tx, repo.uid, hold, at=repo.clock())
     assert removed_by(repo) == {old}
 
 

@@ -35,17 +35,19 @@ def show_change(report: Report, change: Change) -> None:
         f"Run {report.run}: {many(edited, 'commit')} {would}edited, {many(abandoned, 'commit')} {would}abandoned, "
         f"{many(len(change.deleted), 'ref')} {would}deleted. No object is removed."
     )
-    if (made := report.history["edited"]) != edited:
-        click.echo(f"{many(edited - made, 'edit')} did not hold any more, and was left out.")
+    if left := report.history.get("edits left out"):
+        click.echo(
+            f"{many(left, 'edit')} of the plan did not hold any more, and {'was' if left == 1 else 'were'} left out."
+        )
     if edited or change.deleted:
         click.echo()
         for line in draw_change(change):
             click.echo(line)
-    for heading, refs in (("Refs that go", change.deleted), ("Old refs that stay", change.skipped)):
+    gone = "Refs that go" if report.swept is None else "Refs deleted"
+    for heading, refs in ((gone, change.deleted), ("Old refs that stay", change.skipped)):
         if refs:
             click.echo(f"\n{click.style(heading, bold=True)}")
-            rows = [{"ref": ref, "why": report.refs.get(ref.removeprefix("tag "), why)} for ref, why in refs.items()]
-            show_table(rows, ["ref", "why"])
+            show_table([{"ref": ref, "why": why} for ref, why in refs.items()], ["ref", "why"])
     if abandoned and report.swept is not None:
         click.echo("\nWhat was abandoned can be read by its id, until `desilt collect` takes it.")
 

@@ -33,13 +33,26 @@ def with_scope(command: Command) -> Command:
     """What to leave alone, as options; the command gets ``ask``."""
 
     @click.option("--older-than", type=Span(), help="Leave younger commits and files alone.  [24h, and 10m for clocks]")
+    @click.option(
+        "--unreached-for",
+        type=Span(),
+        default=timedelta(days=1),
+        help="Leave commits alone that a ref or an expiration let go of since.  [1d]",
+    )
     @click.option("--keep-runs", type=Span(), default=Ask().keep_runs, help="Keep the folders of younger runs.  [90d]")
     @click.option("--now", type=Moment(), help="Judge ages as of this time; it may look back.")
     @functools.wraps(command)
     def wrapped(
-        *values: Any, older_than: timedelta | None, keep_runs: timedelta, now: datetime | None, **rest: Any
+        *values: Any,
+        older_than: timedelta | None,
+        unreached_for: timedelta,
+        keep_runs: timedelta,
+        now: datetime | None,
+        **rest: Any,
     ) -> None:
-        command(*values, ask=Ask(now=now, older_than=older_than, keep_runs=keep_runs), **rest)
+        command(
+            *values, ask=Ask(now=now, older_than=older_than, unreached_for=unreached_for, keep_runs=keep_runs), **rest
+        )
 
     return wrapped
 

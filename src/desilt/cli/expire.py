@@ -46,8 +46,10 @@ class Counts(click.ParamType[dict[str, int]]):
         found: dict[str, int] = {}
         for part in value.split(","):
             match = re.fullmatch(rf"\s*({'|'.join(RULES)})\s*=\s*(\d{{1,6}})\s*", part)
-            if match is None or match[1] in found:
+            if match is None:
                 self.fail(f"{value!r} is not so many of {', '.join(RULES)}; write daily=7,weekly=4", param, ctx)
+            if match[1] in found:
+                self.fail(f"{value!r} has {match[1]} twice; write it once", param, ctx)
             found[match[1]] = int(match[2])
         return found
 
@@ -63,19 +65,26 @@ def expire() -> None:
 
 
 def with_wish(command: Command) -> Command:
-    """What to expire, as options; the command gets ``ask`` and ``limits``."""
+    """What to expire, as options; the command gets ``ask``."""
 
     @click.option(
         "--older-than", type=DayOrSpan(), required=True, help="Commits from before this date, or older than 30d."
     )
     @click.option("--keep-last", type=click.IntRange(1), help="Keep so many commits of each branch and tag.")
     @click.option(
-        "--keep", type=Counts(), help="Keep the newest of each so many days, weeks, months: daily=7,weekly=4."
+        "--keep",
+        type=Counts(),
+        help="Keep one commit, the newest, of each of the last N days, weeks, months, years that have any: "
+        "daily=7,weekly=4,monthly=12,yearly=3.",
     )
     @click.option("--delete-expired-tags", is_flag=True, help="Tags on commits that are older go.")
-    @click.option("--delete-expired-branches", is_flag=True, help="Branches go, too, unless they are in use.")
+    @click.option(
+        "--delete-expired-branches",
+        is_flag=True,
+        help="Branches on commits that are older go; never the default branch, nor one with staged entries or open "
+        "uploads.",
+    )
     @click.option("--now", type=Moment(), help="Count ages from this time; it may look back.")
-    @click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
     @functools.wraps(command)
     def wrapped(
         repository: Repository,
@@ -86,13 +95,12 @@ def with_wish(command: Command) -> Command:
         delete_expired_tags: bool,
         delete_expired_branches: bool,
         now: datetime | None,
-        confirm: bool,
         **rest: Any,
     ) -> None:
         before = older_than if isinstance(older_than, datetime) else (now or repository.clock()) - older_than
         rules = Keep(last=keep_last or 0, **(keep or {})) if keep_last or keep else None
         wish = Expiry(before, rules, delete_expired_tags, delete_expired_branches)
-        command(repository, *values, ask=Ask(now=now, wish=wish), limits=Limits(confirm=confirm), **rest)
+        command(repository, *values, ask=Ask(now=now, wish=wish), **rest)
 
     return wrapped
 
@@ -100,27 +108,28 @@ def with_wish(command: Command) -> Command:
 @expire.command()
 @with_repository
 @with_wish
-def plan(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> None:
+def plan(repository: Repository, ask: Ask, as_json: bool) -> None:
     """Say which commits would be edited, which would be abandoned, and by which refs; change nothing.
 
     The plan is written into the repository, below _desilt/runs/expire/: history.json with every commit, and
     report.html with a picture of history before and after. `desilt sweep` carries it out.
     """
     told = Told()
-    plan_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
+    plan_and_show(expiration.job, repository, InProcess(told), told, ask, Limits(), as_json=as_json)
 
 
 @expire.command()
 @with_repository
 @with_wish
-def run(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> None:
+@click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
+def run(repository: Repository, ask: Ask, confirm: bool, as_json: bool) -> None:
     """Plan, then edit history as planned, in one transaction.
 
     The first run needs --confirm: look at a plan before. Where branches or tags have moved since the plan was made,
     it is decided again, and only what still holds is done. The default branch, and branches with staged entries or
     open tickets, are never deleted.
     """
-    told = Told()
+    told, limits = Told(), Limits(confirm=confirm)
     run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
 
 
@@ -135,8 +144,9 @@ def abandon(repository: Repository, ref: str, commits: str, as_json: bool) -> No
     to one of them, and for the tip and the root. They can be read by their ids until `desilt collect` takes them.
     """
     first, between, last = commits.partition("..")
-    if not (first and between and last):
-        raise BadRequest(f"{commits!r} is not FIRST..LAST; write two commits of {ref!r}, the newest first")
+    if not (first and between and last) or last.startswith(".") or ".." in last:
+        said = f"{commits!r} is not FIRST..LAST; write two commits of {ref!r} with two dots between them"
+        raise BadRequest(f"{said}, the newest first")
     told = Told()
     ask, limits = Ask(wish=Omission(ref, first, last)), Limits(confirm=True)
     run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)

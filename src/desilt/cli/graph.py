@@ -1,14 +1,16 @@
 """The commit graph, drawn in text: one commit a line, newest first, a lane for each line of descent.
 
 :func:`draw` shows commits as they are, :func:`draw_change` what an expiration does to them: signs tell the fates
-apart, and colours say the same again.
+apart, and colours say the same again. Of a message the first line is shown, as far as it fits beside the rest.
 """
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import click
+from rich.cells import cell_len, set_cell_size
 
 from desilt.cli.output import shown, when
 from desilt.domain.history import Commit
@@ -20,21 +22,23 @@ LINES = 60  # of a change, both pictures together; the second gets no more than 
 SIGNS = {Fate.KEPT: "●", Fate.POINTED: "◆", Fate.EDITED: "✎", Fate.ABANDONED: "○"}
 COLOURS = {Fate.KEPT: "green", Fate.POINTED: "cyan", Fate.EDITED: "yellow", Fate.ABANDONED: "bright_black"}
 RUN, DELETED = "┊", "✗"  # many commits on one line; a ref that goes
+COLUMNS = 100  # where there is no terminal to ask
 
 
-def draw(commits: Sequence[Commit], names: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def draw(commits: Sequence[Commit], names: Mapping[str, Sequence[str]], *, width: int | None = None) -> Iterator[str]:
     """``commits`` with children before parents, labelled with the ``names`` of the refs on them."""
+    width = width or _columns()
     rows = lanes.rows((commit.id, commit.parents) for commit in commits)
     for commit, row in zip(commits, rows, strict=True):
-        yield from _lines(row, "●", _label(commit, names.get(commit.id, ())))
+        yield from _lines(row, "●", _label(commit, names.get(commit.id, ()), _room(row, width)))
 
 
-def draw_change(change: Change, *, colour: bool | None = None) -> Iterator[str]:
+def draw_change(change: Change, *, colour: bool | None = None, width: int | None = None) -> Iterator[str]:
     """History before and after, and what the signs mean; in colour on a terminal, unless told."""
-    colour = sys.stdout.isatty() if colour is None else colour
+    colour, width = sys.stdout.isatty() if colour is None else colour, width or _columns()
     all_before, all_after = lanes.before(change), lanes.after(change)
-    after = _picture(all_after, change, LINES // 2, colour=colour, edited=True)
-    before = _picture(all_before, change, LINES - len(after), colour=colour)
+    after = _picture(all_after, change, LINES // 2, width, colour=colour, edited=True)
+    before = _picture(all_before, change, LINES - len(after), width, colour=colour)
     yield _title("Before", len(all_before), colour)
     yield from before
     yield ""
@@ -44,12 +48,18 @@ def draw_change(change: Change, *, colour: bool | None = None) -> Iterator[str]:
     yield _legend(change, colour)
 
 
-def _picture(spots: Sequence[Spot], change: Change, most: int, *, colour: bool, edited: bool = False) -> list[str]:
+def _columns() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else COLUMNS
+
+
+def _picture(
+    spots: Sequence[Spot], change: Change, most: int, width: int, *, colour: bool, edited: bool = False
+) -> list[str]:
     """The lines of one picture; fewer commits where lines between lanes take the room."""
     folded, tried = lanes.folded(spots), most
     while True:
         near = lanes.nearest(folded, most=tried, deleted=change.deleted)
-        lines = _drawn(near, change, colour=colour, edited=edited)
+        lines = _drawn(near, change, width, colour=colour, edited=edited)
         if len(lines) <= most or tried == 1:
             break
         tried = max(min(len(near) - 1, len(near) * most // len(lines)), 1)
@@ -58,11 +68,13 @@ def _picture(spots: Sequence[Spot], change: Change, most: int, *, colour: bool, 
     return lines
 
 
-def _drawn(spots: Sequence[Spot], change: Change, *, colour: bool, edited: bool) -> list[str]:
+def _drawn(spots: Sequence[Spot], change: Change, width: int, *, colour: bool, edited: bool) -> list[str]:
     lines: list[str] = []
     for spot, row in zip(spots, lanes.rows((spot.id, spot.parents) for spot in spots), strict=True):
         sign = SIGNS[spot.fate] if len(spot.dots) == 1 else RUN
-        words = _one(spot, change, colour, edited) if len(spot.dots) == 1 else _many(spot)
+        words = _many(spot)
+        if len(spot.dots) == 1:
+            words = _one(spot, change, colour, edited, _room(row, width))
         if colour:
             sign = click.style(sign, fg=COLOURS[spot.fate], bold=spot.fate is not Fate.ABANDONED)
             words = click.style(words, dim=True) if spot.fate is Fate.ABANDONED else words
@@ -70,12 +82,27 @@ def _drawn(spots: Sequence[Spot], change: Change, *, colour: bool, edited: bool)
     return lines
 
 
-def _one(spot: Spot, change: Change, colour: bool, edited: bool) -> str:
+def _one(spot: Spot, change: Change, colour: bool, edited: bool, room: int) -> str:
     dot = spot.dots[0]
     names = [_ref(name, name in change.deleted, colour) for name in spot.refs]
-    refs = f"({', '.join(names)}) " if names else ""
     was = f"  · was on {_short(dot.before)}" if edited and dot.fate is Fate.EDITED else ""
-    return f"{dot.id[:12]}  {refs}{shown(dot.message)}  · {_when(dot)}{was}{_cut(spot)}"
+    return _told(dot.id, names, dot.message, f"{_when(dot)}{was}{_cut(spot)}", room)
+
+
+def _told(commit: str, names: Sequence[str], message: str, rest: str, room: int) -> str:
+    """A commit in ``room`` columns: where they are too few, its message is cut, and nothing else is."""
+    refs = f"({', '.join(names)}) " if names else ""
+    head, tail = f"{commit[:12]}  {refs}", f"  · {rest}"
+    words = shown("".join(message.strip().splitlines()[:1]))
+    left = max(room - cell_len(click.unstyle(head + tail)), 1)
+    if cell_len(words) > left:
+        words = f"{set_cell_size(words, left - 1).rstrip()}…"
+    return f"{head}{words}{tail}"
+
+
+def _room(row: Row, width: int) -> int:
+    """The columns that the lanes leave to the words beside them."""
+    return width - 2 * max(lane for lane, on in enumerate(row.used) if on) - 3
 
 
 def _many(spot: Spot) -> str:
@@ -156,6 +183,6 @@ def _bridge(used: Sequence[bool], own: int, other: int, end: str) -> str:
     return "".join(cells).rstrip()
 
 
-def _label(commit: Commit, names: Sequence[str]) -> str:
-    refs = f"({', '.join(names)}) " if names else ""
-    return f"{commit.id[:12]}  {refs}{shown(commit.message)}  · {when(commit.created_at)}"
+def _label(commit: Commit, names: Sequence[str], room: int) -> str:
+    called = [shown(name.replace("tag: ", "tag ", 1)) for name in names]  # as they are called in a change
+    return _told(commit.id, called, commit.message, when(commit.created_at), room)

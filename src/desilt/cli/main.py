@@ -37,7 +37,7 @@ def desilt() -> None:
       desilt fsck ./lake#mine          whether all of it is sound
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
-    run is at work. Errors are one line that says what to do.
+    run is at work, 130 stopped by Ctrl-C. Errors are one line that says what to do.
     """
 
 

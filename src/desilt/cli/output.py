@@ -7,12 +7,15 @@ from datetime import datetime
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 Row = Mapping[str, Any]
+GAP = 2  # between columns, and before the first
+WHOLE = ("run",)  # what is typed again is never cut: beside it, cells are as narrow as words allow, and no narrower
 NUMBERS = ("size", "entries", "objects", "bytes", "staged", "alone", "reaches", "objects reached")
 
 
@@ -34,15 +37,30 @@ def emit(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool, empty: s
 
 def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") -> None:
     """A table for people, wherever it is printed."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, justify="right" if column in NUMBERS else "left")
-    for row in rows:
-        table.add_row(*(Text(shown(row[column])) for column in columns))
+    table, out = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim"), console()
+    cells = [[Text(shown(row[column])) for column in columns] for row in rows]
+    widths: list[int | None] = [None] * len(columns)  # as the table likes
+    if any(column in WHOLE for column in columns):
+        texts = [[column, *(row[place].plain for row in cells)] for place, column in enumerate(columns)]
+        if _width(map(_longest, texts)) > out.width:
+            words = [_longest(word for text in some for word in text.split()) for some in texts]
+            widths, out.width = [*words], max(out.width, _width(words))
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(column, justify="right" if column in NUMBERS else "left", width=width)
+    for row in cells:
+        table.add_row(*row)
     if table.row_count:
-        console().print(Padding(table, (0, 0, 0, 2), expand=False))
+        out.print(Padding(table, (0, 0, 0, GAP), expand=False))
     elif empty:
         click.echo(empty, err=True)
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(cell_len, texts), default=0)
+
+
+def _width(columns: Iterable[int]) -> int:
+    return sum(column + GAP for column in columns) + GAP
 
 
 def emit_one(row: Row, *, as_json: bool) -> None:

@@ -29,9 +29,12 @@ class Day(Moment):
     name = "day"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
-            value = f"{value.strip()}T00:00:00Z"
-        return super().convert(value, param, ctx)
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", value.strip()):
+            return super().convert(value, param, ctx)
+        try:
+            return datetime.fromisoformat(f"{value.strip()}T00:00:00Z")
+        except ValueError:
+            self.fail(f"{value!r} is not a time: there is no such day; write 2026-01-31", param, ctx)
 
 
 class Span(click.ParamType[timedelta]):

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.output import show_table
+from desilt.cli.output import emit
 from desilt.cli.reports import bold, told
 from desilt.cli.sweeping import Told, master_option, on_spark
 from desilt.domain.units import size
 from desilt.jobs.pins import LIMIT
 from desilt.jobs.pins import pins as find_out
 from desilt.lake.repository import Repository
-from desilt.runs.pins import NOTHING, Pins, several
+from desilt.runs.pins import NOTHING, Pins, told_apart
 from desilt.runs.pins_html import render
 from desilt.runs.report import Amount
 
@@ -62,12 +62,14 @@ def pins(repository: Repository, limit: int, page: Path | None, master: str | No
 
 def show(found: Pins) -> None:
     """What each keeps, then what several keep together."""
-    click.echo(f"{told(found.total)} {'is' if found.total.objects == 1 else 'are'} kept.")
+    wait = "waits" if found.nothing.objects == 1 else "wait"
+    waits = f"; {told(found.nothing)} {wait} for collection" if found.nothing.objects else ""
+    click.echo(f"{told(found.kept)} {'is' if found.kept.objects == 1 else 'are'} kept{waits}.")
     click.echo(f"\n{bold('Alone')}: {told(found.alone)}; what each keeps alone, and what it reaches")
-    show_table(by_pin(found), ["pin", "alone", "objects", "reaches", "objects reached"])
+    emit(by_pin(found), ["pin", "alone", "objects", "reaches", "objects reached"], as_json=False)
     if found.together.objects:
         click.echo(f"\n{bold('Together')}: {told(found.together)}; they go when all that keep them went")
-        show_table(by_group(found), ["size", "objects", "kept by"])
+        emit(by_group(found), ["size", "objects", "kept by"], as_json=False)
 
 
 def by_pin(found: Pins) -> Iterator[dict[str, object]]:
@@ -83,8 +85,7 @@ def row(name: str, alone: Amount, reaches: Amount) -> dict[str, object]:
 
 
 def by_group(found: Pins) -> Iterator[dict[str, object]]:
-    for group in found.groups:
-        names, more = several(group.pins)
+    for group, (names, more) in zip(found.groups, told_apart(found.groups), strict=True):
         yield together(group.amount, f"{', '.join(names)} {more}".rstrip())
     if found.groups_left:
         yield together(found.left, f"{found.groups_left:,} more group{'s' * (found.groups_left != 1)}; see --limit")

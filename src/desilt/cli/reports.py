@@ -15,7 +15,7 @@ SWEPT_IN_PART = 3  # the exit code
 UNSEEN = {
     "gc": "known from the last run",
     "lifecycle": "not of age, or were looked at by an earlier run",
-    "collect": "only in commits that stay",
+    "collect": "files of commits that stay",
 }
 
 
@@ -44,6 +44,9 @@ def _show_objects(report: Report) -> None:
         would = "would go" if report.swept is None else "are gone" if commits > 1 else "is gone"
         them = "them" if commits > 1 else "it"
         click.echo(f"\n{bold(f'{commits:,} commit{plural(commits)} {would}')}: nothing reaches {them} any more.")
+    for name, count in report.inputs.items():
+        if name.startswith("kept ") and count:
+            click.echo(f"{count:,} commit{plural(count)} stay{'s' * (count == 1)}: {name}.")
     if report.removed.objects:
         _show_going(report)
     elif not commits:

@@ -2,10 +2,13 @@
 
 import click
 
+from desilt.cli.changes import as_json as in_json
+from desilt.cli.changes import change_of, many
 from desilt.cli.common import with_repository
 from desilt.cli.output import emit
 from desilt.cli.reports import show as show_report
 from desilt.domain.units import size
+from desilt.jobs.expiration import JOB as EXPIRE
 from desilt.jobs.history import Known, every, report_of
 from desilt.lake.repository import Repository
 
@@ -39,16 +42,33 @@ def list_runs(repository: Repository, job: str | None, as_json: bool) -> None:
 
 def row(known: Known, *, as_json: bool) -> dict[str, object]:
     swept = known.swept
+    facts = {"run": known.id, "job": known.job, "started": known.started_at, "state": known.state}
+    if as_json:
+        return {
+            **facts,
+            "planned": known.planned.objects,
+            "removed": swept.removed if swept else 0,
+            "size": swept.bytes if swept else 0,
+            "bytes_planned": known.planned.bytes,
+            "failed": swept.failed if swept else 0,
+            "edits": known.edits,
+            "refs": known.refs,
+        }
+    if known.job == EXPIRE:  # it removes nothing
+        return {**facts, "planned": planned(known), "removed": "", "size": ""}
     return {
-        "run": known.id,
-        "job": known.job,
-        "started": known.started_at,
-        "state": known.state,
-        "planned": known.planned.objects,
+        **facts,
+        "planned": planned(known),
         "removed": swept.removed if swept else 0,
-        "size": (swept.bytes if as_json else size(swept.bytes)) if swept else (0 if as_json else ""),
-        **({"bytes_planned": known.planned.bytes, "failed": swept.failed if swept else 0} if as_json else {}),
+        "size": size(swept.bytes) if swept else "",
     }
+
+
+def planned(known: Known) -> str:
+    """So many objects, and what is done to history: “12”, “4 edits, 1 ref”, “12, 3 commits”."""
+    history = (known.edits, "edit" if known.job == EXPIRE else "commit"), (known.refs, "ref")
+    parts = [many(number, noun) for number, noun in history if number]
+    return ", ".join([f"{known.planned.objects}", *parts] if known.planned.objects or not parts else parts)
 
 
 @runs.command()
@@ -58,6 +78,6 @@ def show(repository: Repository, run: str, as_json: bool) -> None:
     """Tell of RUN (its id, the beginning of it, or `last`): what it planned, and what became of that."""
     report = report_of(repository, run)
     if as_json:
-        click.echo(report.to_json(), nl=False)
+        click.echo(in_json(report, change_of(repository, report)), nl=False)
     else:
         show_report(repository, report)

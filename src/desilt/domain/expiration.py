@@ -155,6 +155,20 @@ def alone(nodes: Mapping[str, Node], refs: Sequence[Ref], edit: Reparent) -> Exp
     return Expiration((edit,), _abandoned(nodes, _reaching(nodes, refs), [edit], refs), {}, {}, {}, {})
 
 
+def part(
+    nodes: Mapping[str, Node],
+    refs: Sequence[Ref],
+    found: Expiration,
+    edits: Sequence[Reparent],
+    kept: Mapping[Ref, str],
+) -> Expiration:
+    """What comes of ``found`` when only these ``edits`` are made, and some refs that were to go are ``kept``."""
+    gone = {ref: why for ref, why in found.deleted_refs.items() if ref not in kept}
+    staying = [ref for ref in refs if ref not in gone]
+    abandoned = _abandoned(nodes, _reaching(nodes, refs), edits, staying)
+    return replace(found, edits=tuple(edits), abandoned=abandoned, skipped={**found.skipped, **kept}, deleted_refs=gone)
+
+
 def after(nodes: Mapping[str, Node], change: Expiration | Reparent) -> dict[str, Node]:
     """``nodes`` with the edits made; what was abandoned is still there, and nobody's."""
     edits = (change,) if isinstance(change, Reparent) else change.edits

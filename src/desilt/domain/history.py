@@ -88,7 +88,12 @@ def walk(fetch: Callable[[str], L], *tips: str) -> Iterator[L]:
 
 
 def merge_base(fetch: Callable[[str], L], left: str, right: str) -> L | None:
-    """The youngest commit both descend from; None where two histories never met.
+    """The youngest commit both descend from; None where two histories never met."""
+    return next(common(fetch, left, right), None)
+
+
+def common(fetch: Callable[[str], L], left: str, right: str) -> Iterator[L]:
+    """The commits both descend from, children before parents.
 
     Commits are taken youngest generation first, each painted with the sides that
     reach it. The first one painted by both is nobody's ancestor but of ones
@@ -100,13 +105,12 @@ def merge_base(fetch: Callable[[str], L], left: str, right: str) -> L | None:
     while queue:
         commit = heapq.heappop(queue)[-1]
         if len(sides[commit.id]) == 2:
-            return commit
+            yield commit
         for parent in commit.parents:
             if parent not in sides:
                 sides[parent] = set()
                 heapq.heappush(queue, _youngest_first(fetch(parent)))
             sides[parent] |= sides[commit.id]
-    return None
 
 
 def _youngest_first(commit: L) -> tuple[int, float, str, L]:

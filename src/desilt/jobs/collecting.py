@@ -1,7 +1,7 @@
 """What dead commits had against what is held, bucket by bucket, on the executors; and tables that no commit has."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -35,7 +35,6 @@ SAID = {
 SAID_OF_TABLES = {**SAID, "detail": "no commit that anything reaches has it"}
 NUMBERS = [HASH, "owner", "size_bytes"]
 TEXTS = ["address", "created_at"]
-File = tuple[HeldFile, pq.ParquetFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Entries:
 
     file: HeldFile
     live: frozenset[int]
-    dead: frozenset[int]
+    dead: Mapping[int, str]  # the ranges' names
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +51,14 @@ class Question:
     """Some buckets to be judged."""
 
     store: str
-    buckets: range
-    entries: tuple[Entries, ...]
     held: Mapping[Reason, Sequence[HeldFile]]  # by something else than commits
-    removed: tuple[HeldFile, ...]  # that earlier runs have removed
-    restored: tuple[HeldFile, ...]  # and that are there after all
     before: datetime
     folder: str
+    restored: tuple[HeldFile, ...]  # that earlier runs have removed, and that are there after all
+    removed: tuple[HeldFile, ...] = ()  # that earlier runs have removed
+    entries: tuple[Entries, ...] = ()
+    buckets: range = range(0)
+    prefixes: tuple[str, ...] = ()  # of paths, that people ordered to be held
 
 
 def cut(question: Question, width: int) -> list[Question]:
@@ -70,28 +70,33 @@ def cut(question: Question, width: int) -> list[Question]:
 
 def judge(question: Question) -> Answer:
     """Every object that a dead commit had gets a verdict; those that go are written down."""
+    return _sound(_judge, question)
+
+
+def ordered(question: Question) -> Answer:
+    """The ranges of dead commits with something below a held prefix that only dead commits have."""
+    return _sound(_ordered, question)
+
+
+def _sound(work: Callable[[Question], Answer], question: Question) -> Answer:
     try:
-        return _judge(question)
+        return work(question)
     except CorruptTable as error:
         return Answer(damaged=frozenset([error.name]))
 
 
+def _ordered(question: Question) -> Answer:
+    return Answer(ranges=frozenset(name for one in _buckets(question) for name in one.ranges_below(question.prefixes)))
+
+
 def _judge(question: Question) -> Answer:
     store = open_store(question.store)
-
-    def open_all(files: Sequence[HeldFile]) -> list[File]:
-        return [(file, opened(store, file)) for file in files]
-
-    entries = [(one, opened(store, one.file)) for one in question.entries]
-    removed, restored = open_all(question.removed), open_all(question.restored)
-    held = {reason: open_all(files) for reason, files in question.held.items()}
+    held = {reason: [(file, opened(store, file)) for file in files] for reason, files in question.held.items()}
     answer, plan = Answer(), [INVENTORY_ROWS.empty_table()]
-    for number in question.buckets:
-        gone = np.setdiff1d(hashes(removed, number), hashes(restored, number))
-        bucket = Bucket(entries, number, gone)
+    for bucket in _buckets(question):
         answer += bucket.counted()
-        rows = bucket.lone()
-        found = reasons(rows, {reason: hashes(files, number) for reason, files in held.items()}, before=question.before)
+        rows, known = bucket.lone(), {reason: hashes(files, bucket.number) for reason, files in held.items()}
+        found = reasons(rows, known, before=question.before)
         count_kept(answer, rows, found, np.zeros(len(found), np.bool_))
         plan.append(rows.filter(pa.array(found == GOES)))
     rows = pa.concat_tables(plan).unify_dictionaries()
@@ -100,14 +105,23 @@ def _judge(question: Question) -> Answer:
     return answer + Answer(files=(write_plan(store, target, going(rows, SAID)),))
 
 
+def _buckets(question: Question) -> Iterator["Bucket"]:
+    store = open_store(question.store)
+    entries = [(one, opened(store, one.file)) for one in question.entries]
+    removed = [(file, opened(store, file)) for file in question.removed]
+    restored = [(file, opened(store, file)) for file in question.restored]
+    for number in question.buckets:
+        yield Bucket(entries, number, np.setdiff1d(hashes(removed, number), hashes(restored, number)))
+
+
 class Bucket:
     """The entries of one bucket, from all files, but for objects that are ``gone``; texts are read where needed."""
 
     def __init__(self, files: Sequence[tuple[Entries, pq.ParquetFile]], number: int, gone: Hashes) -> None:
-        self._files, self._number = files, number
+        self._files, self.number = files, number
         self._rows = [rows_of(one.file, file, number, NUMBERS) for one, file in files]
         self._live = self._flagged(lambda one: one.live, gone)
-        self._dead = self._flagged(lambda one: one.dead, gone)
+        self._dead = self._flagged(lambda one: one.dead.keys(), gone)
 
     def counted(self) -> Answer:
         """What there is, all commits together; and what of the dead ones' objects live ones keep."""
@@ -131,12 +145,23 @@ class Bucket:
             places = np.flatnonzero(dead)
             places = places[present(rows[HASH].to_numpy()[places], wanted)]
             if len(places):
-                texts = rows_of(one.file, file, self._number, TEXTS)
+                texts = rows_of(one.file, file, self.number, TEXTS)
                 tables.append(_youngest(rows.take(pa.array(places)), texts.take(pa.array(places))))
         every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
         return every.take(pa.array(_first_youngest(every[HASH].to_numpy(), every["modified_at"])))
 
-    def _flagged(self, owners: Callable[[Entries], frozenset[int]], gone: Hashes) -> list[Flags]:
+    def ranges_below(self, prefixes: tuple[str, ...]) -> set[str]:
+        """The ranges with entries below ``prefixes`` on objects that only dead commits have."""
+        wanted, found = np.setdiff1d(self._hashes([self._dead]), self._hashes([self._live])), set[str]()
+        for rows, dead, (one, file) in zip(self._rows, self._dead, self._files, strict=True):
+            lone = np.flatnonzero(dead & present(rows[HASH].to_numpy(), wanted))
+            if len(lone):
+                paths = rows_of(one.file, file, self.number, ["path"])["path"].take(pa.array(lone)).to_pylist()
+                held = [path.startswith(prefixes) for path in paths]
+                found |= {one.dead[owner] for owner in rows["owner"].to_numpy()[lone[held]].tolist()}
+        return found
+
+    def _flagged(self, owners: Callable[[Entries], Set[int]], gone: Hashes) -> list[Flags]:
         return [
             among(rows["owner"].to_numpy(), owners(one)) & ~present(rows[HASH].to_numpy(), gone)
             for rows, (one, _) in zip(self._rows, self._files, strict=True)

@@ -7,7 +7,8 @@ before the commit that has them.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
@@ -19,6 +20,7 @@ from desilt.jobs.judging import Answer
 from desilt.jobs.place import opening
 from desilt.lake import holds
 from desilt.lake.database import Transaction
+from desilt.lake.holds import Kind
 from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
 from desilt.lake.ranges import FOLDER as RANGES
@@ -26,11 +28,11 @@ from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.runs.report import Amount
 from desilt.sources import range_cache
-from desilt.sources.lake import LakeSource
+from desilt.sources.lake import LakeSource, Staged
 from desilt.sources.reached import read_history
 from desilt.sources.removed import distrust, removed
 from desilt.sources.spread import Spread
-from desilt.sources.unreached import Divided, divide
+from desilt.sources.unreached import Divided, divide, let_go_since
 from desilt.sweep import commits as taking
 from desilt.sweep import tidying
 
@@ -38,6 +40,7 @@ JOB = "collect"
 LEAST_AGE = timedelta(hours=1)
 CLOCK_MARGIN = timedelta(minutes=10)
 POLICY = "what no ref reaches"
+YOUNG, ORDERED = "kept for being young, or let go of lately", "kept by holds on prefixes"
 
 
 def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
@@ -45,38 +48,27 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     core, repository = source.repository.core, source.repository
     before = run.now - limit(ask, core.ticket_life)
     stage = Stages(spread.watch)
-    # In this order, since an address only ever moves from a ticket to a staging area to a commit.
-    with stage("tickets and staged"):
-        tickets = source.open_tickets(run, min(run.now, core.clock()))
-        lately, back = source.restored(run, before), source.unsettled(run)
-        with core.database.read() as tx:
-            orders = holds.every(tx, core.uid)
-        ordered = source.held(run, [hold for hold in orders if hold.counts(min(run.now, core.clock()))])
-        staged = source.staged(run)
+    with stage("tickets and staged"):  # before commits: an address only ever moves from the one to the other
+        asked, staged = besides_commits(run, source, before)
     with stage("commits"):
         history = read_history(core, run.now)
         tables = collecting.list_tables(core.store, core.prefix)
-        divided = divide(history, core, set(collecting.names_of(tables)), before)
+        since = run.now - ask.unreached_for
+        with core.database.read() as tx:  # after refs were read: then one that goes meanwhile still counts
+            spared = let_go_since(tx, core, since) if ask.unreached_for else set()
+        divided = divide(history, core, set(collecting.names_of(tables)), before, spared)
     with stage("ranges"):
-        entries = entries_of(source, spread, divided)
-        dead_tables = collecting.dead_tables(tables, divided.live_tables, before)
-    with stage("verdicts"):
-        held = {
-            Reason.STAGED: staged.files,
-            Reason.TICKET: [tickets.file],
-            Reason.RESTORED: [lately],
-            Reason.HELD: [ordered],
-        }
         past = removed(spread, repository, opening(repository, spread)) if divided.dead else []
-        asked = Question(
-            core.store.uri, range(0), entries, held, tuple(past), (back,), before, f"{core.prefix}{run.folder}"
-        )
-        answer = sum(spread(collecting.judge, collecting.cut(asked, spread.width), weigh=judged), Answer())
-        if answer.damaged:
-            source.distrust(key for key in answer.damaged if any(one.file.key == key for one in entries))
-            distrust(core.store, core.prefix, answer.damaged)
-            raise CorruptTable(min(answer.damaged), "it could not be read back; run again")
+        asked = replace(asked, removed=tuple(past), entries=entries_of(source, spread, divided))
+        prefixes = tuple(hold.value for hold in history.holds if hold.kind is Kind.PREFIX)
+        if prefixes:
+            kept = answered(source, spread, collecting.ordered, replace(asked, prefixes=prefixes)).ranges
+            divided = divided.keeping(kept)
+            asked = replace(asked, entries=entries_of(source, spread, divided))
+    with stage("verdicts"):
+        answer = answered(source, spread, collecting.judge, asked)
         stored = Amount(answer.stored_objects, answer.stored_bytes)
+        dead_tables = collecting.dead_tables(tables, divided.live_tables, before)
         answer += collecting.write_tables(core.store, f"{core.prefix}{run.folder}plan/tables.parquet", dead_tables)
     with stage("own files"):
         own = tidy.found(repository, run, divided.live_tables, before, ask.keep_runs)
@@ -84,13 +76,12 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     core.store.put(f"{core.prefix}{run.folder}inputs/ranges.txt", [judged_ranges.encode()])
     inputs = {
         "commits": len(history.commits),
-        "commits that nothing reaches": len(divided.dead),
-        "kept for being young": divided.young,
-        "kept by prefix holds": divided.ordered,
+        "commits that nothing reaches": len(divided.dead) + divided.young + divided.ordered,
+        YOUNG: divided.young,
+        ORDERED: divided.ordered,
         "ranges": len(divided.lists.ranges),
-        "ranges that only those have": len(divided.dead_ranges),
+        "ranges that only those have that go": len(divided.dead_ranges),
         "staged entries": staged.entries,
-        "open tickets": tickets.file.rows,
         "generation": history.generation,
     }
     return Marked(
@@ -107,10 +98,41 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         besides=Amount(tables.num_rows, sum(tables["size_bytes"].to_pylist())),
         base="",
         saves=None,
-        history=taking.write(repository, run, divided.dead),
+        history={
+            **taking.write(repository, run, [history.commits[name] for name in divided.dead]),
+            "since": since.isoformat() if ask.unreached_for else None,
+        },
         told={"commits collected": len(divided.dead)},
         tidies=own,
     )
+
+
+def besides_commits(run: Run, source: LakeSource, before: datetime) -> tuple[Question, Staged]:
+    """What holds objects though no commit does: uploads under way, orders of people, staging areas, the trash."""
+    core = source.repository.core
+    now = min(run.now, core.clock())
+    tickets = source.open_tickets(run, now)
+    lately, back = source.restored(run, before), source.unsettled(run)
+    with core.database.read() as tx:
+        ordered = source.held(run, [hold for hold in holds.every(tx, core.uid) if hold.counts(now)])
+    staged = source.staged(run)
+    held = {
+        Reason.STAGED: staged.files,
+        Reason.TICKET: [tickets.file],
+        Reason.RESTORED: [lately],
+        Reason.HELD: [ordered],
+    }
+    return Question(core.store.uri, held, before, f"{core.prefix}{run.folder}", restored=(back,)), staged
+
+
+def answered(source: LakeSource, spread: Spread, work: Callable[[Question], Answer], asked: Question) -> Answer:
+    """The answer to all of it; a cache that is damaged is made again by the next run."""
+    answer = sum(spread(work, collecting.cut(asked, spread.width), weigh=judged), Answer())
+    if answer.damaged:
+        source.distrust(key for key in answer.damaged if any(one.file.key == key for one in asked.entries))
+        distrust(source.repository.store, source.repository.prefix, answer.damaged)
+        raise CorruptTable(min(answer.damaged), "it could not be read back; run again")
+    return answer
 
 
 def entries_of(source: LakeSource, spread: Spread, divided: Divided) -> tuple[Entries, ...]:
@@ -123,7 +145,7 @@ def entries_of(source: LakeSource, spread: Spread, divided: Divided) -> tuple[En
         Entries(
             one.file,
             frozenset(owner for owner, name in one.ranges.items() if name in divided.live_ranges),
-            frozenset(owner for owner, name in one.ranges.items() if name not in divided.live_ranges),
+            {owner: name for owner, name in one.ranges.items() if name not in divided.live_ranges},
         )
         for one in range_cache.placed(spread, core.store, core.prefix, wanted, source=RANGES)
     )

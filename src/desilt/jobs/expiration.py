@@ -17,9 +17,11 @@ from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
+from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
-from desilt.runs.history import Change, Dot, Fate
-from desilt.runs.plan import Plan
+from desilt.runs.folder import Folder
+from desilt.runs.history import FILE, Change, Dot, Fate
+from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Amount
 from desilt.sources.graph import Seen, see
 from desilt.sources.lake import LakeSource
@@ -87,6 +89,15 @@ def whole(wish: Wish, repository: Repository) -> Wish:
     return Omission(wish.ref, *(repository.resolve(name).commit.id for name in (wish.first, wish.last)))
 
 
+def carry_out(repository: Repository, lock: Lock, plan: Plan) -> Mapping[str, str]:
+    """Edit history, and keep what was really done beside the plan, in place of what was planned."""
+    edited = history.edit(repository, lock, plan)
+    if not edited.again:
+        folder = Folder(repository.store, repository.prefix, run_of(plan))
+        folder.put_text(FILE, drawn(edited.seen, edited.done).to_json())
+    return edited.fates
+
+
 def drawn(seen: Seen, found: Expiration) -> Change:
     """Every commit that a ref reaches, before and after."""
     edits = {edit.id: edit for edit in found.edits}
@@ -143,4 +154,4 @@ def _going(seen: Seen, ref: Ref, why: str) -> Mapping[str, str]:
     return {"kind": ref.kind, "name": ref.name, "uid": uid, "head": ref.target, "why": why}
 
 
-job = Job(JOB, mark, policy, save, before=history.edit)
+job = Job(JOB, mark, policy, save, before=carry_out)

@@ -24,6 +24,8 @@ class Known:
     state: str
     planned: Amount
     swept: Swept | None
+    edits: int = 0  # commits that it planned to edit, or to collect
+    refs: int = 0  # and branches and tags that it planned to delete
 
 
 def every(repository: Repository, *, job: str | None = None) -> list[Known]:
@@ -31,7 +33,16 @@ def every(repository: Repository, *, job: str | None = None) -> list[Known]:
     with repository.database.read() as tx:
         rows = {row.id: row for row in ledger.every(tx, repository.uid, job=job)}
     found = [
-        Known(row.id, row.job, row.started_at, row.state, Amount(row.objects, row.bytes), outcome(repository, row.id))
+        Known(
+            row.id,
+            row.job,
+            row.started_at,
+            row.state,
+            Amount(row.objects, row.bytes),
+            outcome(repository, row.id),
+            row.edits,
+            row.refs,
+        )
         for row in rows.values()
     ]
     for name, run_id in folders.runs_of(repository.store, repository.prefix, job=job):
@@ -55,4 +66,4 @@ def _planned(repository: Repository, run: Run) -> Known:
         made = plans.read(Folder(repository.store, repository.prefix, run))
     except DesiltError:  # cut off before it was finished, or of another version: still a run
         return Known(run.id, run.job, run.now, "unfinished", Amount(), None)
-    return Known(run.id, run.job, run.now, "planned", made.removes, None)
+    return Known(run.id, run.job, run.now, "planned", made.removes, None, made.edits, len(made.refs))

@@ -47,7 +47,7 @@ def hold(
 def lift(repository: Repository, hold_id: str) -> None:
     """What the hold kept is again as old as it is."""
     with repository.database.write() as tx:
-        holds.remove(tx, repository.uid, hold_id)
+        holds.remove(tx, repository.uid, hold_id, at=repository.clock())
 
 
 def every(repository: Repository) -> list[Hold]:

@@ -35,6 +35,7 @@ class Ask:
     policy: Policy | None = None  # None: the one that was set for the repository
     wish: Wish | None = None  # of history
     older_than: timedelta | None = None  # None: what is usual for the job
+    unreached_for: timedelta = timedelta(0)  # commits that something let go of since then stay
     keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
 
 

@@ -66,6 +66,7 @@ class Answer:
     stored_bytes: int = 0
     files: tuple[PlanFile, ...] = ()
     pending: tuple[HeldFile, ...] = ()
+    ranges: frozenset[str] = frozenset()  # that somebody ordered to be kept
     damaged: frozenset[str] = frozenset()  # files that could not be read: then nothing else here counts
 
     def __add__(self, other: "Answer") -> "Answer":
@@ -81,6 +82,7 @@ class Answer:
             self.stored_bytes + other.stored_bytes,
             self.files + other.files,
             self.pending + other.pending,
+            self.ranges | other.ranges,
             self.damaged | other.damaged,
         )
 

@@ -12,11 +12,11 @@ from desilt.objects.file import ObjectFile
 from desilt.runs import html
 from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
-from desilt.runs.history import read_change
+from desilt.runs.history import Fate, read_change
 from desilt.runs.html import Removed
 from desilt.runs.plan import Plan
 from desilt.runs.report import Amount, Report, of_run
-from desilt.sweep import commits, history
+from desilt.sweep import commits
 
 BIGGEST = 10
 
@@ -53,13 +53,23 @@ def planned(repository: Repository, run: Run, marked: Marked, action: str) -> Re
     )
 
 
-def done(repository: Repository, plan: Plan) -> dict[str, int]:
+def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
     """What a plan has done to history by now."""
     if not plan.history:
         return {}
-    if "edits" in plan.history:
-        return {"edited": history.done(repository, plan)}
-    return {"commits collected": commits.done(repository, plan)}
+    if "edits" not in plan.history:
+        return {"commits collected": commits.done(repository, plan)}
+    change = read_change(folder.get_text(HISTORY))
+    edited, tags = change.count(Fate.EDITED), sum(name.startswith("tag ") for name in change.deleted)
+    found = {
+        "edited": edited,
+        "abandoned": change.count(Fate.ABANDONED),
+        "pointed at": change.count(Fate.POINTED),
+        "tags deleted": tags,
+        "branches deleted": len(change.deleted) - tags,
+        "edits left out": plan.edits - edited,
+    }
+    return {name: count for name, count in found.items() if count or name != "edits left out"}
 
 
 def publish(repository: Repository, folder: Folder, report: Report, plan: Plan) -> None:

@@ -186,7 +186,7 @@ def _told(
             report,
             swept=outcome(repository, made.run),
             refs={**fates_of(repository, made), **(told or {})},
-            history={**report.history, **done(repository, made)},
+            history={**report.history, **done(repository, folder, made)},
         )
         publish(repository, folder, report, made)
     return report

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from desilt.domain.run import is_run_id, started
 from desilt.errors import BadRequest, Conflict, NotFound, span
-from desilt.jobs import uncommitted
+from desilt.jobs import collection, expiration, uncommitted
 from desilt.jobs.place import opening
 from desilt.jobs.running import check_clock
 from desilt.lake import ledger, locks, tombstones, watermarks
@@ -22,6 +22,12 @@ from desilt.sweep.restoring import Back, Wanted, restore
 DAYS = timedelta(days=7)
 AFTER_TAKEOVER = timedelta(minutes=10)  # by then, a delete that an earlier owner had sent has arrived
 BATCHES_TO_A_TASK = 20
+DELETED = "deleted what it removed; only runs with --to trash can be brought back"
+NO_WAY_BACK = {
+    expiration.JOB: "removed no object: it edited history; to have a commit back, make a tag or a branch at its id "
+    "(`desilt lake tag`, `desilt lake branch`), before `desilt collect` takes it",
+    collection.JOB: "is a collection: what it removed cannot be brought back",
+}
 
 
 def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: str = "") -> Back:
@@ -39,7 +45,7 @@ def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: s
     with repository.database.read() as tx:
         left = tombstones.batches_in(tx, repository.uid, row.id, State.CONDEMNED, State.FAILED)
     if row.action != Action.TRASH and not (left and settled_down):
-        raise Conflict(f"run {row.id} deleted what it removed; only runs with --to trash can be brought back")
+        raise Conflict(f"run {row.id} {NO_WAY_BACK.get(row.job, DELETED)}")
     with locks.held(repository.database, repository.uid, run=row.id) as lock:
         with repository.database.write() as tx:
             locks.check(tx, lock)

@@ -7,11 +7,11 @@ commit they lead to is nobody's any more, it is not replaced by an older one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from desilt.domain.history import Commit, Fetch, merge_base, walk
-from desilt.errors import BaseAbandoned
+from desilt.domain.history import Commit, Fetch, common, merge_base, walk
+from desilt.errors import BadRequest, BaseAbandoned
 from desilt.lake import commits, holds, refs
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
@@ -54,13 +54,31 @@ class Base:
     id: str
     commit: Commit | None  # None: it was collected
     abandoned: bool  # no branch, tag or hold reaches it any more
+    run: str = ""  # that collected it
+    next: str = ""  # the youngest commit below it that is part of both histories, and still there
 
     def usable(self, otherwise: Refusal) -> Commit:
         """The commit; :class:`BaseAbandoned` if it is nobody's any more."""
         if self.commit is None or self.abandoned:
-            way_out = otherwise.way_out + (otherwise.while_there if self.commit else "")
+            way_out = otherwise.way_out + (otherwise.while_there if self.commit else self._instead)
             raise BaseAbandoned(otherwise.doing, self.id, otherwise.harm, way_out)
         return self.commit
+
+    @property
+    def _instead(self) -> str:
+        """What is left to begin at."""
+        older = f", and {self.next[:12]} is the youngest one of both that is left" if self.next else ""
+        return f"; run {self.run} collected that commit{older}" if self.run else ""
+
+
+def check_chosen(tx: Transaction, core: Core, base: Commit, left: str, right: str) -> None:
+    """Refuse to begin at a commit that is not part of both histories: what one side did since would be undone."""
+    fetch = commits.fetching(tx, core.uid)
+    if all(one.id != base.id for one in common(commits.as_made(tx, core.uid, fetch), left, right)):
+        raise BadRequest(
+            f"commit {base.id[:12]} is not part of both histories, and a merge that begins there would undo what one "
+            "of them did; give one that both descend from, see `desilt lake log`"
+        )
 
 
 def met(tx: Transaction, core: Core, left: str, right: str) -> Base | None:
@@ -70,7 +88,13 @@ def met(tx: Transaction, core: Core, left: str, right: str) -> Base | None:
     made = merge_base(commits.as_made(tx, core.uid, fetch), left, right)
     if made is None or (today is not None and today.id == made.id):
         return None if today is None else Base(today.id, today, abandoned=False)
-    return _base(tx, core, fetch, made.id)
+    found = _base(tx, core, fetch, made.id)
+    if found.commit is not None:
+        return found
+    shared = (one.id for one in common(commits.as_made(tx, core.uid, fetch), left, right))
+    trace = commits.trace(tx, core.uid, made.id)
+    left_over = next((name for name in shared if commits.there(tx, core.uid, [name])), "")
+    return replace(found, run=trace.run if trace else "", next=left_over)
 
 
 def parent(tx: Transaction, core: Core, commit: Commit, number: int) -> Base:

@@ -33,7 +33,7 @@ def delete_branch(core: Core, name: str, *, force: bool) -> None:
             raise Dirty(name)
         for token in old.tokens:
             staging.drop(tx, token)
-        refs.delete_branch(tx, old)
+        refs.delete_branch(tx, core.uid, old, at=core.clock())
 
 
 def create_tag(core: Core, name: str, source: str) -> Tag:
@@ -51,4 +51,4 @@ def create_tag(core: Core, name: str, source: str) -> Tag:
 def delete_tag(core: Core, name: str) -> None:
     with core.database.write() as tx:
         repositories.moved(tx, core.uid)
-        refs.delete_tag(tx, core.uid, name)
+        refs.delete_tag(tx, core.uid, name, at=core.clock())

@@ -88,6 +88,20 @@ def edit(tx: Transaction, repository: str, commit_id: str, *, seen: Sequence[str
     )
 
 
+def let_go(tx: Transaction, repository: str, ids: Sequence[str], *, at: datetime) -> None:
+    """Remember that something which kept these commits, and all they descend from, does so no longer."""
+    tx.execute_many(
+        "UPDATE commits SET let_go_at = ? WHERE repository = ? AND id = ?",
+        ((microseconds(at), repository, name) for name in ids),
+    )
+
+
+def let_go_since(tx: Transaction, repository: str, since: datetime) -> set[str]:
+    """The commits that were let go of at ``since`` or later."""
+    rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND let_go_at >= ?", repository, microseconds(since))
+    return {str(row[0]) for row in rows}
+
+
 def collect(tx: Transaction, repository: str, ids: Sequence[str], *, run: str, at: datetime) -> None:
     """Take commits away; from this transaction on, whoever asks for one is told that it is gone."""
     tx.execute_many(

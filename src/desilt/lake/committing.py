@@ -77,6 +77,8 @@ class Committer:
             with self._core.database.read() as tx:
                 seen, head = self._clean(tx, branch)
                 met = bases.met(tx, self._core, source.id, head.id)
+                if base is not None:
+                    bases.check_chosen(tx, self._core, base, source.id, head.id)
             if met is not None and met.id == source.id:
                 return None
             since = base or (met.usable(bases.MERGE) if met else None)

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import NotFound
-from desilt.lake import repositories
+from desilt.lake import commits, repositories
 from desilt.lake.database import Row, Transaction
 
 COLUMNS = "id, kind, value, reason, made_at, until, inserted"
@@ -52,7 +52,9 @@ def add(tx: Transaction, repository: str, hold: Hold) -> None:
     )
 
 
-def remove(tx: Transaction, repository: str, hold_id: str) -> None:
+def remove(tx: Transaction, repository: str, hold_id: str, *, at: datetime) -> None:
+    kept = [hold.value for hold in every(tx, repository) if hold.id == hold_id and hold.kind is Kind.REF]
+    commits.let_go(tx, repository, kept, at=at)
     if not tx.execute("DELETE FROM holds WHERE repository = ? AND id = ?", repository, hold_id):
         raise NotFound("hold", hold_id, "see `desilt hold ls`")
 

@@ -81,7 +81,8 @@ def create_branch(tx: Transaction, repository: str, new: Branch) -> None:
         raise AlreadyExists("branch", new.name)
 
 
-def delete_branch(tx: Transaction, old: Branch) -> None:
+def delete_branch(tx: Transaction, repository: str, old: Branch, *, at: datetime) -> None:
+    commits.let_go(tx, repository, [old.head], at=at)
     tx.execute("DELETE FROM sealed WHERE branch = ?", old.uid)
     tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
 
@@ -131,7 +132,8 @@ def create_tag(tx: Transaction, repository: str, new: Tag) -> None:
         raise AlreadyExists("tag", new.name, "tags do not move; delete it first, or choose another name")
 
 
-def delete_tag(tx: Transaction, repository: str, name: str) -> None:
+def delete_tag(tx: Transaction, repository: str, name: str, *, at: datetime) -> None:
+    commits.let_go(tx, repository, [tag.target for tag in tags(tx, repository) if tag.name == name], at=at)
     if not tx.execute("DELETE FROM tags WHERE repository = ? AND name = ?", repository, name):
         raise NotFound("tag", name, "see `desilt lake tags`")
 

@@ -134,6 +134,7 @@ TABLES = [
         metadata TEXT NOT NULL,   -- JSON object
         generation {int} NOT NULL,
         added {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
+        let_go_at {int},          -- when a ref or a hold last let go of it, or an edit did; NULL: never
         was TEXT,                 -- JSON list: the parents it was made with; NULL: those it has
         PRIMARY KEY (repository, id)
     )""",
@@ -280,6 +281,7 @@ def _from_1_or_2(tx: Transaction, database: Database) -> None:
         tx,
         database,
         "ALTER TABLE repositories ADD COLUMN edited {int} NOT NULL DEFAULT 0",
+        "ALTER TABLE commits ADD COLUMN let_go_at {int}",
         "ALTER TABLE commits ADD COLUMN was TEXT",
         COLLECTED,
     )

@@ -11,7 +11,7 @@ from desilt.runs.report import Amount, Report, Swept
 TRASH = "trash"
 ENDED = ("swept", "swept in part")  # states in which every planned object has its outcome
 OUTCOMES = "the Parquet files in <code>outcome/</code>, beside this page"
-STAYING = {"pointed at": "that refs or holds point to", "kept by rules": "that rules keep"}  # in a report's history
+STAYING = {"pointed at": "refs or holds point to", "kept by rules": "rules keep"}  # in a report's history
 RESTORE = "<code>desilt restore</code> can bring"
 
 
@@ -55,10 +55,10 @@ def deeds(history: Mapping[str, int], *, planned: bool) -> str:
     """Such as “4 commits edited, 2 abandoned, 1 ref deleted”."""
     found = []
     for name, number in history.items():
-        noun, _, verb = name.rpartition(" ")
+        noun, _, verb = name.partition(" ")
         if not number or name in STAYING:
             continue
-        if noun:  # "refs deleted"
+        if verb:  # "refs deleted"
             one = {"branches": "branch"}.get(noun, noun.removesuffix("s"))
             found.append((f"{number:,} {one if number == 1 else noun}", verb))
         else:
@@ -69,9 +69,9 @@ def deeds(history: Mapping[str, int], *, planned: bool) -> str:
 
 
 def old_ones(history: Mapping[str, int]) -> str:
-    """The old commits that stay, and why."""
-    found = [f"{history[name]:,} {words}" for name, words in STAYING.items() if history.get(name)]
-    return f"Old commits that stay: {', '.join(found)}." if found else ""
+    """The old commits that stay for their own sake; what they descend from is told with the picture."""
+    found = [f"{history[name]:,} that {words}" for name, words in STAYING.items() if history.get(name)]
+    return f"Old commits that stay for their own sake: {', '.join(found)}." if found else ""
 
 
 def stored(report: Report) -> Amount:

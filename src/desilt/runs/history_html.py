@@ -45,7 +45,7 @@ def sections(change: Change, *, drawn: int = DRAWN, first: int = FIRST) -> Itera
     """The sections of ``change``, with pictures of so many rows: at first, and for those who ask for more."""
     histories = {"Before": lanes.before(change), "After": lanes.after(change)}
     folded = {name: lanes.folded(spots) for name, spots in histories.items()}
-    body = _legend(change) + _pair(folded, change, first)
+    body = _legend(change) + _descended(change) + _pair(folded, change, first)
     if any(len(spots) > first for spots in folded.values()):
         more = _pair(folded, change, drawn)
         body += f"<details><summary>More of both, up to {_many(drawn, 'row')} each</summary>{more}</details>"
@@ -72,6 +72,32 @@ def _legend(change: Change) -> str:
         keys.append(('<path class="lane severed" d="M-9 0H9"></path>', "a line that is cut"))
     drawn = '<svg class="dag" width="18" height="18" viewBox="-9 -9 18 18" aria-hidden="true">'
     return f'<p class="fates">{"".join(f"<span>{drawn}{shape}</svg>{words}</span>" for shape, words in keys)}</p>'
+
+
+def _descended(change: Change) -> str:
+    """How many commits stay though no young ref reaches them and nothing names them: old refs descend from them."""
+    old, young = set[str](), set[str]()  # what old refs reach, and what the others do, once history is edited
+    for dot in change.dots:
+        for reached, named in ((old, change.skipped.keys() & dot.refs), (young, _others(change, dot))):
+            if named or dot.id in reached:
+                reached.update((dot.id, *dot.after))
+    old -= young
+    only = {dot.id for dot in change.dots if dot.fate is Fate.KEPT and dot.id in old}
+    leading, refs = set(only), 0
+    for dot in reversed(change.dots):
+        if dot.id in leading or not leading.isdisjoint(dot.after):
+            leading.add(dot.id)
+            refs += len(change.skipped.keys() & dot.refs)
+    if not only:
+        return ""
+    stay, them = ("stay", "them") if len(only) > 1 else ("stays", "it")
+    because = f"{_many(refs, 'old ref')} {'descend' if refs > 1 else 'descends'} from {them}"
+    return f"<p>{_many(len(only), 'more old commit')} {stay} because {because}.</p>"
+
+
+def _others(change: Change, dot: Dot) -> set[str]:
+    """The refs on a commit that are young."""
+    return set(dot.refs) - change.skipped.keys() - change.deleted.keys()
 
 
 def _picture(name: str, spots: Sequence[Spot], change: Change, most: int) -> str:

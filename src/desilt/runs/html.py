@@ -29,7 +29,7 @@ UNSEEN = {  # what is stored and was not judged, and why
         "not of age",
         "no rule lets any of their entries go yet, or looked at by an earlier run; only counted",
     ),
-    "collect": ("in commits that stay", "no commit that goes has them; only counted"),
+    "collect": ("in commits that stay", "no commit that goes has them, ranges and metaranges included; only counted"),
 }
 
 

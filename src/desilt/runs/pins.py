@@ -1,6 +1,7 @@
 """What keeps the bytes: for every branch, tag, hold and staging area, how much it keeps alone, and with others."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -54,11 +55,17 @@ class Pins:
         """What several pins keep."""
         return sum((group.amount for group in self.groups), self.left)
 
+    @property
+    def kept(self) -> Amount:
+        """What any pin keeps."""
+        return self.alone + self.together
+
     def to_json(self) -> str:
         facts: dict[str, Any] = {
             "repository": self.repository,
             "at": self.at.isoformat(),
             "total": asdict(self.total),
+            "kept": asdict(self.kept),
             "alone": asdict(self.alone),
             "together": asdict(self.together),
             "nothing": asdict(self.nothing),
@@ -68,6 +75,21 @@ class Pins:
             "version": self.version,
         }
         return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def told_apart(groups: Sequence[Group], named: int = NAMED) -> list[tuple[Sequence[str], str]]:
+    """Each group as ``several`` tells it, and no two alike: names come first that fewest of the others have."""
+    common = Counter(name for group in groups for name in group.pins)
+    members = [sorted(group.pins, key=lambda name: common[name]) for group in groups]
+    found = [several(names, named) for names in members]
+    for longer in range(named + 1, max(map(len, members), default=0) + 1):
+        seen = Counter(map(str, found))
+        if len(seen) == len(found):
+            break
+        found = [
+            several(names, longer) if seen[str(one)] > 1 else one for names, one in zip(members, found, strict=True)
+        ]
+    return found
 
 
 def several(names: Sequence[str], named: int = NAMED) -> tuple[Sequence[str], str]:

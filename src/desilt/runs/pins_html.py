@@ -7,7 +7,7 @@ from importlib import resources
 from string import Template
 
 from desilt.runs.markup import bar, cells, count, exact, moment, section, share, stack, table, text, told
-from desilt.runs.pins import NOTHING, Pins, several
+from desilt.runs.pins import NOTHING, Pins, told_apart
 from desilt.runs.report import Amount
 
 LISTED = 1_000  # pins that are told one by one
@@ -28,7 +28,7 @@ def render(found: Pins) -> str:
         title=text(f"{found.repository} · what keeps the bytes"),
         repository=text(found.repository),
         at=moment(found.at.isoformat()),
-        total=told(found.total),
+        total=told(found.kept),
         pins=_pins(len(found.pins)),
         version=text(found.version),
         sections="\n".join(one for part in parts for one in part),
@@ -90,9 +90,9 @@ def by_group(found: Pins) -> Iterator[str]:
     """A bar for each set of pins that keeps something together."""
     most = max((group.amount.bytes for group in found.groups), default=0)
     rows = [
-        f'<th scope="row">{_names(group.pins)}{bar(group.amount.bytes, most, TOGETHER)}</th>'
+        f'<th scope="row">{_names(names, more)}{bar(group.amount.bytes, most, TOGETHER)}</th>'
         f"{cells(group.amount, found.total)}"
-        for group in found.groups
+        for group, (names, more) in zip(found.groups, told_apart(found.groups, NAMED), strict=True)
     ]
     if found.groups_left:
         words = f"{found.groups_left:,} more group{'s' * (found.groups_left != 1)}"
@@ -109,9 +109,8 @@ def _both(alone: Amount, reaches: Amount) -> str:
     return cells(alone) + cells(reaches)
 
 
-def _names(names: Sequence[str]) -> str:
-    shown, more = several(names, NAMED)
-    items = [f'<li class="raw">{text(name)}</li>' for name in shown]
+def _names(names: Sequence[str], more: str) -> str:
+    items = [f'<li class="raw">{text(name)}</li>' for name in names]
     items += [f'<li class="more">{more}</li>'] if more else []
     return f'<ul class="names">{"".join(items)}</ul>'
 

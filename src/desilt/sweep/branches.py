@@ -51,7 +51,7 @@ def _delete_tag(tx: Transaction, repository: Repository, plan: Plan, one: Mappin
         return DELETED
     if (tag.target, tag_uid(tag)) != (one["head"], one["uid"]) or tag.created_at >= plan.started_at:
         return "kept: it was made again since"
-    refs.delete_tag(tx, repository.uid, one["name"])
+    refs.delete_tag(tx, repository.uid, one["name"], at=repository.clock())
     return DELETED
 
 
@@ -69,5 +69,5 @@ def _delete_branch(tx: Transaction, repository: Repository, plan: Plan, one: Map
     used = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
     if used and used[0] is not None and moment(used[0]) + PARTITION_AGE >= plan.started_at:
         return "kept: somebody uploads to it"
-    refs.delete_branch(tx, branch)
+    refs.delete_branch(tx, repository.uid, branch, at=repository.clock())
     return DELETED

@@ -7,9 +7,12 @@ from: no commit is ever without its parents.
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
+from desilt.domain.history import Commit
 from desilt.domain.keeping import walk_down
 from desilt.domain.run import Run
 from desilt.errors import CorruptTable, NotFound, OtherPolicy, Unreadable
@@ -21,6 +24,7 @@ from desilt.lake.repository import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.sources.graph import see
+from desilt.sources.unreached import let_go_since
 
 FILE = "inputs/commits.txt"
 LEFT = "left.txt"
@@ -29,11 +33,11 @@ LOOKS = 10
 GC = "gc"  # the job that must look at everything again
 
 
-def write(repository: Repository, run: Run, ids: Sequence[str]) -> dict[str, Any]:
-    """Keep the commits that go, children before parents, beside the plan; what the plan says of them."""
-    text = "".join(f"{name}\n" for name in ids)
+def write(repository: Repository, run: Run, going: Sequence[Commit]) -> dict[str, Any]:
+    """Keep the commits that go, children before parents, beside the plan, a line each; what the plan says of them."""
+    text = "".join(f"{one.id}\t{one.created_at.isoformat()}\t{json.dumps(one.message)}\n" for one in going)
     Folder(repository.store, repository.prefix, run).put_text(FILE, text)
-    return {"commits": hashlib.sha256(text.encode()).hexdigest(), "count": len(ids)}
+    return {"commits": hashlib.sha256(text.encode()).hexdigest(), "count": len(going)}
 
 
 def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
@@ -45,27 +49,29 @@ def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
             now = repositories.condemning(tx, repository.uid)
             locks.check(tx, lock)
             if now != generation and looks == LOOKS:  # refs move faster than that: hold them
-                live, generation = staying(tx, repository, ids[page * PAGE :])
+                live, generation = staying(tx, repository, plan, ids[page * PAGE :])
             if now == generation:
                 _check_holds(tx, repository, plan)
                 _take(tx, repository, plan, [name for name in ids[page * PAGE :][:PAGE] if name not in live])
                 generation, page = repositories.generation(tx, repository.uid), page + 1
                 continue
         with repository.database.read() as tx:
-            live, generation = staying(tx, repository, ids[page * PAGE :])
+            live, generation = staying(tx, repository, plan, ids[page * PAGE :])
         looks += 1
     _write_left(repository, plan, ids)
     return {}
 
 
-def staying(tx: Transaction, repository: Repository, ids: Sequence[str]) -> tuple[set[str], int]:
+def staying(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[str]) -> tuple[set[str], int]:
     """The commits that stay by now, and the generation that refs are at.
 
-    What refs and holds reach; and all that any commit descends from which is not among
+    What refs and holds reach, or let go of lately; and all that any commit descends from which is not among
     ``ids``, still to go: one that was left alone before, or was made since the plan.
     """
     seen = see(tx, repository.core)
     tips = {ref.target for ref in seen.graph.refs} | (seen.graph.nodes.keys() - set(ids))
+    if since := (plan.history or {}).get("since"):
+        tips |= let_go_since(tx, repository.core, datetime.fromisoformat(since)) & seen.graph.nodes.keys()
     return set(walk_down(tips, lambda name: seen.graph.nodes[name].parents)), seen.generation
 
 
@@ -79,7 +85,7 @@ def planned(repository: Repository, plan: Plan) -> list[str]:
         raise CorruptTable(folder.root + FILE, "it is missing") from None
     if hashlib.sha256(text.encode()).hexdigest() != plan.history["commits"]:
         raise CorruptTable(folder.root + FILE, "it is not what was planned")
-    return text.split()
+    return [line.partition("\t")[0] for line in text.splitlines()]
 
 
 def left(repository: Repository, plan: Plan) -> list[str]:

@@ -54,9 +54,11 @@ def test_a_merge_whose_base_was_collected_is_refused_until_another_is_named(repo
         repo.merge("dev", "main")
     assert "--base" in str(refused.value)
     assert "until it is collected" not in str(refused.value)
+    left = f"run run-9 collected that commit, and {history.root.id[:12]} is the youngest one of both that is left"
+    assert left in str(refused.value)
     with pytest.raises(CommitGone, match="run-9"):
         repo.merge("dev", "main", base=history.base.id)
-    repo.merge("dev", "main", base="main", strategy="dest-wins")  # all that main deleted was deleted on purpose
+    repo.merge("dev", "main", base=history.root.id, strategy="dest-wins")
     assert repo.resolve("main").commit.parents == (history.main.id, history.dev.id)
 
 
@@ -115,8 +117,18 @@ def test_a_merge_in_a_history_that_was_edited_elsewhere_goes_on_as_ever(repo, hi
 
 
 def test_a_base_that_is_named_counts_where_nothing_was_edited_too(repo, history):
-    repo.merge("dev", "main", base=history.dev.id)
-    assert contents(repo, "main") == {"kept": "1", "mine": "2"}
+    repo.merge("dev", "main", base=history.root.id)
+    assert contents(repo, "main") == {**history.right, "deleted": "1"}
+
+
+@pytest.mark.parametrize("base", ["main", "dev", "stranger"])
+def test_a_base_that_is_not_part_of_both_histories_is_refused(repo, history, base):
+    """From the tip of one side, a merge would undo all that this side ever did."""
+    repo.create_branch("stranger", history.root.id)
+    committed(repo, "stranger", other="1")
+    with pytest.raises(BadRequest, match="is not part of both histories"):
+        repo.merge("dev", "main", base=base)
+    assert repo.resolve("main").commit.id == history.main.id
 
 
 def test_what_changed_since_an_abandoned_base_is_not_guessed(repo, history):

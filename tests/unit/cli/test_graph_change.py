@@ -1,5 +1,6 @@
 """History before and after an expiration, as a terminal shows it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -143,8 +144,21 @@ def test_colours_add_nothing_but_colour():
 
 
 def test_nothing_from_data_is_obeyed():
-    dot = Dot("0123456789abcdef", (), (), "no\x1bdate", "two\nlines\x1b[31m", Fate.KEPT, "", ("a\x07b",))
-    assert list(draw_change(Change((dot,))))[1] == "●  0123456789ab  (a\\x07b) two\\nlines\\x1b[31m  · no\\x1bdate"
+    dot = Dot("0123456789abcdef", (), (), "no\x1bdate", "red\x1b[31m", Fate.KEPT, "", ("a\x07b",))
+    assert list(draw_change(Change((dot,))))[1] == "●  0123456789ab  (a\\x07b) red\\x1b[31m  · no\\x1bdate"
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_lines_fit_the_width_and_only_messages_are_cut(colour):
+    short = sample(delete_expired_tags=True)
+    change = replace(short, dots=tuple(replace(dot, message=f"{'long ' * 50}\nmore") for dot in short.dots))
+    lines = [click.unstyle(line) for line in draw_change(change, colour=colour, width=80)]
+    told = [line for line in lines if "long" in line]
+    assert len(told) == 15 + 8
+    assert {len(line) for line in told} <= {79, 80}  # no blank before the sign that says it goes on
+    assert not [line for line in lines if "more" in line]
+    assert any("(tag tag2 ✗) long" in line for line in told)
+    assert any(line.endswith("…  · 2026-01-13 00:00:00  · was on 5") for line in told)
 
 
 @pytest.mark.parametrize("length", [1, 2])

@@ -178,6 +178,31 @@ def test_many_refs_are_told_as_a_few_and_how_many_more():
     assert "b0, b1, b2, b3 and 296 more" in found.text
 
 
+def stays(*dots, skipped, deleted=()):
+    """Dots as ``id:parent,parent ref ref``, newest first; what is said of old commits that stay."""
+    made = []
+    for dot in dots:
+        (name, _, parents), *refs = dot.split(" ")[0].partition(":"), *dot.split(" ")[1:]
+        above = tuple(parents.split(",")) if parents else ()
+        fate = Fate.POINTED if set(refs) & set(skipped) else Fate.KEPT
+        made.append(Dot(name, above, above, "2026-01-01", "m", fate, "", tuple(refs)))
+    words = page(Change(tuple(made), dict.fromkeys(skipped, "old"), dict.fromkeys(deleted, "old"))).all("p")
+    return [line for line in words if "because" in line]
+
+
+def test_old_commits_that_stay_because_old_refs_descend_from_them_are_counted():
+    line = ["f:root main", "e:d v1", "d:c", "c:b v2", "b:a", "a:root", "root"]
+    assert stays(*line, skipped=["v1", "v2"]) == ["3 more old commits stay because 2 old refs descend from them."]
+    fork = ["f:root main", "d:b v1", "c:root v2", "b:root", "root"]
+    assert stays(*fork, skipped=["v1", "v2"]) == ["1 more old commit stays because 1 old ref descends from it."]
+
+
+def test_what_a_young_ref_reaches_too_does_not_stay_because_of_an_old_one():
+    assert stays("c:b main", "b:a v1", "a:root", "root", skipped=["v1"]) == []
+    assert stays("c:root main", "b:a v1", "a:root", "root", skipped=[], deleted=["v1"]) == []
+    assert stays("c:a main", "b:a v1", "a:root", "root", skipped=["v1"]) == []
+
+
 def test_no_history_has_no_sections():
     assert "".join(sections(Change(()))) == ""
 
@@ -189,7 +214,7 @@ def headline(**facts):
 def test_the_headline_says_what_is_done_to_history():
     text = headline()
     assert "1 commit would be edited, 1 abandoned, 1 ref deleted; no object is removed" in text
-    assert "Old commits that stay: 1 that refs or holds point to." in text
+    assert "Old commits that stay for their own sake: 1 that refs or holds point to." in text
     assert "Commits from before 2026-02-01 00:00:00 UTC Action edit history" in text
     assert text.index("no object is removed") < text.index("History before and after") < text.index("Inputs")
     for absent in ("Nothing to remove", "Nothing was looked at", "Refs that would go", "Branches", "kept by rules"):
@@ -205,6 +230,7 @@ def test_the_headline_says_what_is_done_to_history():
             "1,200 commits would be abandoned, 1 branch deleted;",
         ),
         ({"edited": 0, "refs deleted": 2}, "2 refs would be deleted; no object is removed"),
+        ({"edited": 2, "edits left out": 1}, "2 commits would be edited, 1 edit left out;"),
         ({"edited": 0, "abandoned": 0}, "History stays as it is; no object is removed"),
     ],
 )

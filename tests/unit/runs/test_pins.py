@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from desilt.jobs.pins import AT_ONCE, by_pin, told
-from desilt.runs.pins import Group, Pin, Pins, several
+from desilt.runs.pins import Group, Pin, Pins, several, told_apart
 from desilt.runs.pins_html import LISTED, render
 from desilt.runs.report import Amount
 
@@ -24,7 +24,7 @@ def test_each_pin_is_told_what_it_keeps_alone_and_what_it_reaches():
         Pin("staged on main", Amount(), Amount()),
     )
     assert found.groups == (Group(("branch main", "tag v1"), Amount(2, 200)),)
-    assert (found.total, found.nothing) == (Amount(7, 263), Amount(3, 3))
+    assert (found.total, found.nothing, found.kept) == (Amount(7, 263), Amount(3, 3), Amount(4, 260))
     assert (found.groups_left, found.left) == (0, Amount())
 
 
@@ -33,7 +33,7 @@ def test_the_biggest_groups_are_told_and_the_others_summed_up():
     found = told("r", START, amounts, NAMES, limit=2)
     assert [group.amount for group in found.groups] == [Amount(1, 30), Amount(2, 20)]
     assert (found.groups_left, found.left) == (2, Amount(10, 21))
-    assert found.together == found.total == Amount(13, 71)
+    assert found.together == found.total == found.kept == Amount(13, 71)
 
 
 def test_what_each_reaches_is_added_up_over_many_sets_exactly():
@@ -52,6 +52,21 @@ def test_what_each_reaches_is_added_up_over_many_sets_exactly():
 def test_a_long_list_of_names_is_told_in_short(many, named, more):
     names = [f"tag v{number}" for number in range(many)]
     assert several(names) == (names[:named], more)
+
+
+def read(*groups):
+    return [
+        f"{' '.join(names)} {more}".strip() for names, more in told_apart([Group(tuple(g), Amount()) for g in groups])
+    ]
+
+
+def test_two_groups_never_read_the_same():
+    assert read("abcdef", "abcdeg") == ["f a b and 3 more", "g a b and 3 more"]
+    assert read("abcdef", "abcdefg") == ["a b c and 3 more", "g a b and 4 more"]
+    alike = "abcdefgh", "abcdefij", "ghij"  # every name is in two of them: so many are told as it takes
+    assert read(*alike) == ["a b c d e f g h", "a b c d e f i j", "g h i j"]
+    assert read("abcde", "abcde") == ["a b c d e", "a b c d e"]  # never asked for; it ends all the same
+    assert read() == []
 
 
 def page(**more):
@@ -93,6 +108,7 @@ def test_a_page_allows_its_own_styles_and_nothing_else():
 def test_a_page_says_what_comes_back_and_what_is_left_out():
     assert '<span class="raw">tag v1</span> keeps most alone: 1 object (1.0 kB)' in page()
     assert "nothing: waits for collection" in page()
+    assert "<dt>Kept</dt><dd>3 objects (3.0 kB)</dd>" in page()
     assert "nothing: waits for collection" not in page(nothing=Amount())
     assert "3 more groups" in page(groups_left=3, left=Amount(3, 3))
     assert "1 more group<" in page(groups=(), groups_left=1, left=Amount(3, 3))

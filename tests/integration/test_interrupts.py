@@ -1,0 +1,175 @@
+"""Ctrl-C and other ends, in real processes: one line, exit code 130, and nothing is left running."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from desilt.cli import sweep as sweep_commands
+from desilt.jobs.running import unfinished
+from desilt.lake import Lake
+from desilt.lake.lake import locate
+from desilt.sources.spread import InProcess
+from desilt.testing import oracle
+
+PATIENCE = 60  # no single thing here takes longer, on a slow machine
+NAME = "DESILT_TEST_PROCESS"
+needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux tells who runs what")
+
+
+class Started:
+    """A `desilt` of its own, and all that it starts: known by a word in their environment."""
+
+    def __init__(self, *arguments, **variables):
+        self.word = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            env={**os.environ, NAME: self.word, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def running(self):
+        """The command lines of what runs, by process number; what has ended and is not yet buried does not count."""
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if f"{NAME}={self.word}".encode() in (folder / "environ").read_bytes():
+                    found[int(folder.name)] = (folder / "cmdline").read_text()
+        return found
+
+    def wait_for(self, word):
+        """Until it, or what it started, has this in its command line."""
+        wait_until(lambda: any(word in line for line in self.running().values()) or self.process.poll() is not None)
+        assert self.process.poll() is None, self.process.communicate()
+
+    def end(self):
+        """Its exit code, and what it said: once nobody has its output open any more."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, out, err
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def start():
+    started = []
+
+    def begin(*arguments, **variables):
+        started.append(Started(*arguments, **variables))
+        return started[-1]
+
+    yield begin
+    left = {pid: line for one in started for pid, line in one.running().items()}
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for one in started:
+        one.process.communicate()
+    assert left == {}
+
+
+@pytest.fixture
+def repo(tmp_path):
+    """Old garbage, of several batches."""
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    made = lake.create_repository("mine", clock_at=datetime(2026, 1, 1, tzinfo=UTC))
+    for number in range(20):
+        made.put("main", f"path-{number}", f"{number}".encode())
+        made.reset("main", path=f"path-{number}")
+    made.put("main", "kept", b"kept")
+    made.commit("main", "a commit")
+    made.set_clock(made.clock() + timedelta(days=3))
+    yield made
+    lake.close()
+
+
+@pytest.fixture
+def uri(tmp_path, repo):
+    return f"{tmp_path}/lake#{repo.name}"
+
+
+def test_an_interrupt_while_modules_are_imported_is_one_line(start, tmp_path):
+    (tmp_path / "click.py").write_text("import time\nprint('importing', flush=True)\nwhile True: time.sleep(0.01)\n")
+    desilt = start("-m", "desilt", "--version", PYTHONPATH=str(tmp_path))
+    assert desilt.process.stdout.readline() == "importing\n"
+    desilt.process.send_signal(signal.SIGINT)
+    assert desilt.end() == (130, "", "error: stopped; nothing was done yet\n")
+
+
+@needs_proc
+@pytest.mark.parametrize("moment", ["spark-submit", "org.apache.spark.deploy.SparkSubmit"])
+def test_an_interrupt_while_spark_starts_leaves_no_jvm(start, uri, moment):
+    desilt = start("-m", "desilt", "pins", uri)
+    desilt.wait_for(moment)
+    desilt.process.send_signal(signal.SIGINT)
+    code, out, err = desilt.end()
+    assert (code, out) == (130, "")
+    assert err == "error: stopped; what was done so far stays done; to go on, give the same command again\n"
+    assert desilt.running() == {}
+
+
+@needs_proc
+def test_an_interrupt_while_spark_works_is_one_line(start, uri):
+    desilt = start("-m", "desilt", "pins", uri)
+    desilt.wait_for("pyspark.daemon")
+    desilt.process.send_signal(signal.SIGINT)
+    code, out, err = desilt.end()
+    assert (code, out) == (130, "")
+    assert err == "error: stopped; what was done so far stays done; to go on, give the same command again\n"
+    wait_until(lambda: desilt.running() == {})
+
+
+@needs_proc
+def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, tmp_path, cli, monkeypatch):
+    desilt = start("-m", "desilt", "gc", "run", uri, "--confirm", "--max-share", "100%")
+    wait_until(lambda: unfinished(repo) or desilt.process.poll() is not None)
+    with closing(sqlite3.connect(tmp_path / "lake" / "desilt.db", isolation_level=None, timeout=PATIENCE)) as database:
+        database.execute("BEGIN IMMEDIATE")  # nothing is condemned from here on
+        desilt.process.send_signal(signal.SIGINT)
+    code, out, err = desilt.end()
+    assert (code, out) == (130, "")
+    (cut_off,) = unfinished(repo)
+    way_on = f"the same command finishes run {cut_off.id}, as does `desilt sweep {uri} {cut_off.id}`"
+    assert err == f"error: stopped; what was done so far stays done; {way_on}\n"
+    wait_until(lambda: desilt.running() == {})
+
+    monkeypatch.setattr(sweep_commands, "on_spark", lambda _master, told: InProcess(told))
+    code, _, err = cli(*re.search("`desilt (.*)`", way_on)[1].split())
+    assert (code, err) == (0, "")
+    assert unfinished(repo) == []
+    assert oracle.garbage(repo) == {}
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_process_that_is_killed_takes_its_jvm_along(start, uri, number):
+    desilt = start("-m", "desilt", "pins", uri)
+    desilt.wait_for("org.apache.spark.deploy.SparkSubmit")
+    desilt.process.send_signal(number)
+    assert desilt.end() == (-number, "", "")
+    wait_until(lambda: desilt.running() == {})
+
+
+@needs_proc
+def test_a_program_that_ends_has_ended_its_jvm(start):
+    program = start("-c", "from desilt import spark; spark.session(master='local[1]')")
+    assert program.process.wait(PATIENCE) == 0
+    assert program.running() == {}
+    assert program.end() == (0, "", "")
