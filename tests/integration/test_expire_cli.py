@@ -45,7 +45,7 @@ def test_a_plan_is_drawn_and_says_how_to_go_on(cli, uri):
     assert re.search(r"^│ │ ○  \w{12}  7  · 2026-01-08", out, re.MULTILINE)
     assert "● kept 7   ◆ pointed at 2   ✎ edited 4   ○ abandoned 2" in out
     assert "Old refs that stay" in out
-    assert "A sweep would be refused now: this policy of 'expire' never removed anything here before" in out
+    assert "A sweep would be refused now: this policy of 'expire' was never carried out here before" in out
     run_id = re.search(r"desilt sweep \S+ (\S+)", out)[1]
     assert cli("sweep", uri, run_id, "--confirm")[0] == 0
     assert [line.split("\t")[2] for line in cli("lake", "log", uri, "main")[1].splitlines()] == [
@@ -135,7 +135,7 @@ def test_collect_from_plan_to_gone(cli, uri, lake):
     assert "ranges and metaranges" in out
     assert re.search(r"2 commits .*would go", out)
     assert "--to trash" not in out
-    assert "this policy of 'collect' never removed anything here before" in out
+    assert "this policy of 'collect' was never carried out here before" in out
     code, out, _ = cli("collect", "run", uri, *NOW, *SURE)
     assert code == 0
     assert "2 commits are gone" in out

@@ -163,7 +163,7 @@ def test_a_plan_says_what_goes_why_what_stays_and_how_to_go_on(cli, repo, uri):
     assert re.search(r"staged +1 ", out)
     assert "A sweep would be refused now" in out
     assert "--confirm" in out
-    run_id = re.search(r"desilt sweep (\S+) (\S+)\n", out)
+    run_id = re.search(r"desilt sweep (\S+) (\S+) --confirm\n", out)
     assert run_id[1] == uri
     assert stored(repo) == before
     assert cli("sweep", uri, run_id[2], "--confirm")[0] == 0

@@ -7,6 +7,7 @@ import click
 
 from desilt.cli.graph import draw_change
 from desilt.cli.output import show_table
+from desilt.errors import NotFound, Unreadable
 from desilt.lake.repository import Repository
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
@@ -15,9 +16,12 @@ from desilt.runs.report import Report
 
 
 def change_of(repository: Repository, report: Report) -> Change | None:
-    """What the run of ``report`` does to history; None if it is not about that."""
+    """What the run of ``report`` does to history; None if it is not about that, or cannot be read any more."""
     folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, report.run))
-    return read_change(folder.get_text(FILE)) if folder.has(FILE) else None
+    try:
+        return read_change(folder.get_text(FILE))
+    except (NotFound, Unreadable):
+        return None
 
 
 def as_json(report: Report, change: Change | None) -> str:

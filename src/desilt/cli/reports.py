@@ -5,7 +5,7 @@ import click
 from desilt.cli.changes import change_of, show_change
 from desilt.cli.output import show_table
 from desilt.domain.units import size
-from desilt.errors import DesiltError
+from desilt.errors import DesiltError, FirstRun
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Action
 from desilt.runs.report import Amount, Report, Swept
@@ -27,7 +27,8 @@ def show(repository: Repository, report: Report) -> None:
     else:
         _show_objects(report)
     if report.own:
-        click.echo(f"\n{bold('Files of desilt itself')} that are needed no longer")
+        done = "are needed no longer" if report.swept is None else "were needed no longer, and are gone"
+        click.echo(f"\n{bold('Files of desilt itself')} that {done}")
         show_table(
             [{"what": name, "files": one.objects, "size": size(one.bytes)} for name, one in report.own.items()],
             ["what", "files", "size"],
@@ -103,7 +104,8 @@ def show_ways_on(report: Report, refusal: DesiltError | None) -> None:
         return
     if refusal is not None:
         click.echo(f"A sweep would be refused now: {refusal}")
-    click.echo(f"Carry it out with: desilt sweep {click.get_current_context().params['repo']} {report.run}")
+    word = " --confirm" if isinstance(refusal, FirstRun) else ""
+    click.echo(f"Carry it out with: desilt sweep {click.get_current_context().params['repo']} {report.run}{word}")
     if report.action == Action.DELETE and report.job not in NO_WAY_BACK:
         click.echo("Plan with --to trash to be able to bring things back.")
 

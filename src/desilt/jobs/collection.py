@@ -19,9 +19,7 @@ from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer
 from desilt.jobs.place import opening
 from desilt.lake import holds
-from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
-from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
@@ -168,14 +166,9 @@ def policy(_repository: Repository, _plan: Plan) -> str:
     return POLICY
 
 
-def save(_plan: Plan, _source: LakeSource, _spread: Spread, _batches: list[BatchRow]) -> Callable[[Transaction], None]:
-    """Nothing: every run looks at all commits. The GC was told when the commits went."""
-    return lambda _: None
-
-
 def tidied(repository: Repository, lock: Lock, plan: Plan) -> Mapping[str, str]:
     tidying.tidy(repository, lock, plan)
     return {}
 
 
-job = Job(JOB, mark, policy, save, before=taking.take, after=tidied)
+job = Job(JOB, mark, policy, before=taking.take, after=tidied)

@@ -5,7 +5,7 @@ keeps, as its parent. What no ref reaches any more stays readable by its id unti
 it is collected.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC
 
 from desilt.domain.expiration import Expiration, Ref
@@ -15,8 +15,6 @@ from desilt.domain.run import Run
 from desilt.errors import BadRequest
 from desilt.jobs.job import Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer
-from desilt.lake.database import Transaction
-from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
 from desilt.runs.folder import Folder
@@ -144,14 +142,9 @@ def policy(_repository: Repository, plan: Plan) -> str:
     return read_wish(plan.history["wish"]).policy
 
 
-def save(_plan: Plan, _source: LakeSource, _spread: Spread, _batches: list[BatchRow]) -> Callable[[Transaction], None]:
-    """Nothing: every run looks at all of history."""
-    return lambda _: None
-
-
 def _going(seen: Seen, ref: Ref, why: str) -> Mapping[str, str]:
     uid = seen.branches[ref.name].uid if ref.kind == "branch" else tag_uid(seen.tags[ref.name])
     return {"kind": ref.kind, "name": ref.name, "uid": uid, "head": ref.target, "why": why}
 
 
-job = Job(JOB, mark, policy, save, before=carry_out)
+job = Job(JOB, mark, policy, before=carry_out)

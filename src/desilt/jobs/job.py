@@ -77,6 +77,13 @@ class Save(Protocol):
     ) -> Callable[[Transaction], None]: ...
 
 
+def save_nothing(
+    _plan: Plan, _source: LakeSource, _spread: Spread, _batches: list[BatchRow], /
+) -> Callable[[Transaction], None]:
+    """Every run looks at all there is."""
+    return lambda _: None
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One way for data to leave."""
@@ -84,7 +91,7 @@ class Job:
     name: str
     mark: Callable[[Run, LakeSource, Spread, Ask], Marked]
     policy: Callable[[Repository, Plan], str]  # what it is told to do there, by now
-    save: Save
+    save: Save = save_nothing
     before: Fates | None = None  # what is done to history before any object is touched
     after: Fates | None = None  # and to refs once all of them have an outcome
 

@@ -12,6 +12,7 @@ from typing import Any
 from desilt.errors import Unreadable
 
 FILE = "history.json"
+VERSION = 1
 
 
 class Fate(StrEnum):
@@ -59,7 +60,13 @@ class Change:
             {name: getattr(dot, name) for name in FIELDS} | {"by": sets.setdefault(dot.by, len(sets))}
             for dot in self.dots
         ]
-        facts = {"skipped": dict(self.skipped), "deleted": dict(self.deleted), "sets": list(sets), "dots": rows}
+        facts = {
+            "version": VERSION,
+            "skipped": dict(self.skipped),
+            "deleted": dict(self.deleted),
+            "sets": list(sets),
+            "dots": rows,
+        }
         return json.dumps(facts) + "\n"
 
 
@@ -67,11 +74,13 @@ def read_change(text: str) -> Change:
     """A change from its JSON."""
     try:
         facts: dict[str, Any] = json.loads(text)
+        if facts["version"] != VERSION:
+            raise KeyError("version")
         sets = [tuple(names) for names in facts["sets"]]
         dots = tuple(_dot({**one, "by": sets[one["by"]]}) for one in facts["dots"])
         return Change(dots, facts["skipped"], facts["deleted"])
     except (ValueError, TypeError, KeyError, IndexError):
-        raise Unreadable("this is not what a run planned for history; plan again") from None
+        raise Unreadable(f"{FILE} of this run was not written by this desilt, or is damaged; plan again") from None
 
 
 def _dot(facts: dict[str, Any]) -> Dot:
