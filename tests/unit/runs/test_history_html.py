@@ -194,7 +194,10 @@ def test_old_commits_that_stay_because_old_refs_descend_from_them_are_counted():
     line = ["f:root main", "e:d v1", "d:c", "c:b v2", "b:a", "a:root", "root"]
     assert stays(*line, skipped=["v1", "v2"]) == ["3 more old commits stay because 2 old refs descend from them."]
     fork = ["f:root main", "d:b v1", "c:root v2", "b:root", "root"]
-    assert stays(*fork, skipped=["v1", "v2"]) == ["1 more old commit stays because 1 old ref descends from it."]
+    one = ["1 more old commit stays because 1 old ref descends from it."]
+    assert stays(*fork, skipped=["v1", "v2"]) == one
+    gone = ["f:root main", "d:b v1", "c:b v2", "b:root", "root"]  # the ref that goes keeps nothing
+    assert stays(*gone, skipped=["v2"], deleted=["v1"]) == one
 
 
 def test_what_a_young_ref_reaches_too_does_not_stay_because_of_an_old_one():
