@@ -85,10 +85,19 @@ def test_a_reader_of_a_commit_that_goes_under_it_is_told_so(repo, dev, monkeypat
 
 
 def test_so_is_a_merge_whose_base_goes_under_it(repo, dev, monkeypatch):
+    names = tables(repo, dev)
     for name in ("left", "right"):
         repo.create_branch(name, dev.id)
-        reparent(repo, committed(repo, name, **{name: "1"}), root(repo))
-    at_the_first_table(repo, monkeypatch, collected(repo, dev))
+        made = committed(repo, name, **{name: "1"})
+        reparent(repo, made, root(repo))
+        names -= tables(repo, made)
+
+    def goes():
+        repo.delete_branch("dev")
+        collect(repo, dev)
+        forget_files(repo, names)
+
+    at_the_first_table(repo, monkeypatch, goes)
     with pytest.raises(CommitGone, match=rf"{dev.id} is gone.*run-9"):
         repo.merge("left", "right", base=dev.id)
 
