@@ -210,7 +210,7 @@ def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
     divided = divide(history, repo.core, there, repo.clock() - repo.core.ticket_life, set())
     files = collection.entries_of(LakeSource(repo, in_process), in_process, divided)
     root = repo.store.root  # type: ignore[attr-defined]
-    owners = [(f"{root}/{one.file.key}", owner, owner in one.dead) for one in files for owner in one.live | one.dead]
+    owners = [(f"{root}/{one.file.key}", owner, owner in one.dead) for one in files for owner in (*one.live, *one.dead)]
     paths, numbers, dead = (list(column) for column in zip(*owners, strict=True))
     table = {"filename": paths, "owner": pa.array(numbers, pa.int32()), "dead": dead}
     pq.write_table(pa.table(table), directory / "owners.parquet")
