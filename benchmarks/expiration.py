@@ -22,7 +22,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -42,7 +41,7 @@ from desilt.sources.reached import read_history
 from desilt.sources.spread import in_process
 from desilt.sources.unreached import divide
 from desilt.sweep.guard import Limits
-from lifecycle import addresses, best, peak_mb, reopened, timed
+from lifecycle import addresses, asking, best, peak_mb, reopened, timed
 from long_lake import DAY, START
 from machine import keep
 from runs import resident_mb
@@ -220,13 +219,7 @@ def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
         JOIN '{directory}/owners.parquet' o USING (filename, owner)
         GROUP BY address HAVING bool_and(dead))
         TO '{directory}/plan.parquet' (FORMAT parquet)"""
-
-    def ask() -> None:
-        with duckdb.connect() as connection:
-            connection.execute("SET threads = 1")
-            connection.execute(question)
-
-    return ask
+    return asking(question)
 
 
 if __name__ == "__main__":

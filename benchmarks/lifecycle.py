@@ -192,6 +192,11 @@ def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
         JOIN '{directory}/owners.parquet' o USING (filename, owner)
         GROUP BY address HAVING bool_and(starts_with(path, 'logs/') AND created_at < before))
         TO '{directory}/plan.parquet' (FORMAT parquet)"""
+    return asking(question)
+
+
+def asking(question: str) -> Callable[[], None]:
+    """DuckDB on one core."""
 
     def ask() -> None:
         with duckdb.connect() as connection:

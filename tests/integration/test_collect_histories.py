@@ -9,6 +9,7 @@ import pytest
 
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
+from desilt.errors import FencedOff
 from desilt.jobs import collection, expiration, lifecycle, running, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
@@ -18,6 +19,7 @@ from desilt.lake.repository import Repository
 from desilt.sources import metarange_cache, range_cache
 from desilt.sources.spread import in_process
 from desilt.sweep import commits as taking
+from desilt.sweep import removing, sweeping
 from desilt.sweep.guard import Limits
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
@@ -217,6 +219,29 @@ def test_a_database_restored_to_before_a_collection_is_healed_by_the_next(repo, 
     assert run(collection.job, again, in_process, Ask(), limits)[-1].history["commits collected"] == 2
     assert b"".join(again.get("main", "a")) == b"1"
     all_is_well(again)
+
+
+def test_a_try_that_falls_behind_removes_nothing_that_another_has_settled(repo, monkeypatch):
+    """Two tasks on one batch: by the time the slow one gets to its delete, a new commit may have the file again."""
+    dead(repo, "one")
+    planned = plan(collection.job, repo, in_process, Ask()).run
+    real, clock, back = sweeping.condemn, removing.now, []
+
+    def condemn(repository, lock, made, number, rows, recheck):
+        found = real(repository, lock, made, number, rows, recheck)
+        monkeypatch.setattr(sweeping, "condemn", real)
+        sweeping.sweep_batch(repository, lock, made, number, rows, recheck)  # the other one
+        back.extend(repository.prefix + address for address in rows["address"].to_pylist())
+        for key in back:
+            repository.store.put(key, [b"there again"])
+        monkeypatch.setattr(removing, "now", lambda: clock() + 2 * removing.SURE_SECONDS)
+        return found
+
+    monkeypatch.setattr(sweeping, "condemn", condemn)
+    with pytest.raises(FencedOff):
+        sweep(repo, in_process, planned, SURE)
+    assert back
+    assert {repo.store.get(key) for key in back} == {b"there again"}
 
 
 @pytest.mark.parametrize("cache", [metarange_cache, range_cache])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desilt.clock import ManualClock
 from desilt.domain.history import Commit, merge_base
 from desilt.lake import Lake, bases, commits, refs, schema
 from desilt.lake.database import open_database
@@ -29,11 +30,14 @@ def closure(parents, *tips):
 def test_the_base_of_a_merge_is_the_one_of_history_as_it_was_made(tmp_path_factory, data):
     database = open_database(f"sqlite://{tmp_path_factory.mktemp('bases')}/lake.db", create=True)
     schema.create(database, storage="")
-    clock = lambda: START + timedelta(days=1)  # noqa: E731
+    clock = ManualClock(START + timedelta(days=1))
     repo = Lake(database, MemoryStore(clock=clock), clock=clock).create_repository("demo")
     first = repo.resolve("main").commit
     made = {first.id: first}
-    draw = lambda some, **how: data.draw(st.lists(st.sampled_from(sorted(some)), unique=True, **how))  # noqa: E731
+
+    def draw(some, **how):
+        return data.draw(st.lists(st.sampled_from(sorted(some)), unique=True, **how))
+
     with database.write() as tx:
         for number in range(1, data.draw(st.integers(2, 12))):
             above = draw(made, min_size=1, max_size=2)

@@ -76,13 +76,7 @@ def tips(repo):
 
 
 def below(made, tip):
-    found, todo = set(), [tip]
-    while todo:
-        one = todo.pop()
-        if one not in found:
-            found.add(one)
-            todo += made[one].parents
-    return found
+    return oracle.below(made, [tip])
 
 
 def buckets(at):

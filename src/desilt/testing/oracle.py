@@ -107,14 +107,14 @@ def reached(repository: Repository) -> set[str]:
     with repository.database.read() as tx:
         tips = {branch.head for branch in refs.branches(tx, repository.uid)}
         tips |= {tag.target for tag in refs.tags(tx, repository.uid)}
-    return _below(history(repository), tips | held(repository, Kind.REF))
+    return below(history(repository), tips | held(repository, Kind.REF))
 
 
 def collectable_commits(repository: Repository, before: datetime) -> set[str]:
     """What nothing reaches, nor a young commit, nor one that alone has something below a held prefix."""
     made = history(repository)
     young = {name for name, commit in made.items() if commit.created_at >= before}
-    live = reached(repository) | _below(made, young)
+    live = reached(repository) | below(made, young)
     entries = contents(repository, {commit.metarange for commit in made.values()})
     known = {_fact(entry) for name in live for entry in entries[made[name].metarange]}
     prefixes = tuple(held(repository, Kind.PREFIX))
@@ -123,7 +123,7 @@ def collectable_commits(repository: Repository, before: datetime) -> set[str]:
         for name in made.keys() - live
         if any(one.path.startswith(prefixes) and _fact(one) not in known for one in entries[made[name].metarange])
     }
-    return made.keys() - live - _below(made, kept)
+    return made.keys() - live - below(made, kept)
 
 
 def collectable_objects(repository: Repository, before: datetime) -> set[str]:
@@ -178,7 +178,7 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
     holding = named[Kind.REF] | (tagged if policy.tags is Tags.HOLD else set())
     entries = contents(repository, {commit.metarange for commit in made.values()})
     current = {branch: set(map(_fact, entries[made[head].metarange])) for branch, head in heads.items()}
-    past = {branch: _below(made, [head]) for branch, head in heads.items()}
+    past = {branch: below(made, [head]) for branch, head in heads.items()}
 
     def goes(commit: Commit, entry: Entry) -> bool:
         branches = [branch for branch in heads if commit.id in past[branch]]
@@ -214,7 +214,7 @@ def _fact(entry: Entry) -> tuple[str, str, int]:
     return entry.path, entry.address, entry.modified_ns
 
 
-def _below(made: Mapping[str, Commit], tips: Iterable[str]) -> set[str]:
+def below(made: Mapping[str, Commit], tips: Iterable[str]) -> set[str]:
     """``tips`` and all that they descend from."""
     found, todo = set(), list(tips)
     while todo:

@@ -1,12 +1,10 @@
 """What keeps each object, the slow and obvious way: sets of names in memory, nothing clever."""
 
-from collections.abc import Mapping
-
-from desilt.domain.history import Commit
 from desilt.lake import commits, holds, refs, staging
 from desilt.lake.holds import Kind
 from desilt.lake.repository import Repository
 from desilt.sstable.values import decode_entry
+from desilt.testing import oracle
 from desilt.testing.oracle import contents, stored
 
 Pins = frozenset[str]
@@ -27,7 +25,7 @@ def pins(repository: Repository) -> dict[str, Pins]:
     found: dict[str, set[str]] = {}
     entries = contents(repository, {commit.metarange for commit in made.values()})
     for commit in made.values():
-        reached = {name for name, tip in tips if commit.id in _history(made, tip)}
+        reached = {name for name, tip in tips if commit.id in oracle.below(made, [tip])}
         for entry in entries[commit.metarange]:
             named = {name for name, one in below.items() if entry.path.startswith(one.value)}
             found.setdefault(entry.address, set()).update(reached | named)
@@ -48,13 +46,3 @@ def kept(repository: Repository) -> dict[Pins, tuple[int, int]]:
         objects, size = amounts.get(names, (0, 0))
         amounts[names] = objects + 1, size + sizes[address]
     return amounts
-
-
-def _history(made: Mapping[str, Commit], tip: str) -> set[str]:
-    found, todo = set(), [tip]
-    while todo:
-        one = todo.pop()
-        if one not in found:
-            found.add(one)
-            todo += made[one].parents
-    return found
