@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import BaseError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
@@ -76,6 +76,14 @@ class CloudStore:
                 raise source.error from None
             raise
         return source.size
+
+    def put_new(self, key: str, body: bytes) -> bool:
+        with self._failures("writing", key):
+            try:
+                obstore.put(self.client, self._at(key), body, mode="create", use_multipart=False)
+            except (AlreadyExistsError, PreconditionError):
+                return False
+        return True
 
     def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
         return b"".join(self.stream(key, start=start, length=length))

@@ -22,7 +22,8 @@ from desilt.clock import Clock
 from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
-from desilt.objects.local_folders import TRIES, existing, is_utf8, make_folder, rename, sync_folder, sync_names, tidy
+from desilt.objects.local_folders import existing, make_folder, rename, sync_folder, sync_names, tidy, tries
+from desilt.objects.local_listing import walk
 from desilt.objects.removing import attempt, by_folder, check_pairs, failed
 from desilt.objects.store import (
     CHUNK_BYTES,
@@ -34,9 +35,7 @@ from desilt.objects.store import (
     check_key,
     check_prefix,
     check_range,
-    may_hold,
     nothing,
-    within,
 )
 
 # Where a system has O_PATH, a folder that may be changed but not listed can be held open too.
@@ -57,6 +56,14 @@ class LocalStore:
         self._durable: set[str] = set()  # folders known to be on the disk, with all above them
 
     def put(self, key: str, body: Iterable[bytes]) -> int:
+        size, _ = self._store(key, body, replace)
+        return size
+
+    def put_new(self, key: str, body: bytes) -> bool:
+        return self._store(key, [body], link)[1]
+
+    def _store(self, key: str, body: Iterable[bytes], place: Callable[[str, str], bool]) -> tuple[int, bool]:
+        """Writes ``body`` aside and gives it its name by ``place``; its size, and whether it got the name."""
         target = self._path(key)
         folder = os.path.dirname(target)
         # The temporary file has an ordinary name that a listing shows. Nothing else would
@@ -81,7 +88,7 @@ class LocalStore:
             finally:
                 os.close(descriptor)
             with self._failures("writing", key):
-                os.replace(partial, target)
+                placed = place(partial, target)
         except BaseException:
             with suppress(OSError):
                 os.unlink(partial)
@@ -90,7 +97,7 @@ class LocalStore:
             # a folder that is missing was tidied away by whoever has removed the object already
             with self._failures("making durable", key), suppress(FileNotFoundError):
                 sync_folder(folder)
-        return size
+        return size, placed
 
     def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
         return b"".join(self.stream(key, start=start, length=length))
@@ -138,36 +145,7 @@ class LocalStore:
         folder = check_prefix(prefix).rpartition("/")[0]
         self._inside(folder)
         self._check_root()
-        return batches(self._walk(folder + "/" if folder else "", prefix, after))
-
-    def _walk(self, folder: str, prefix: str, after: str) -> Iterator[tuple[str, int, int]]:
-        with self._failures("listing", folder):
-            try:
-                with os.scandir(f"{self.root}/{folder}") as found:
-                    # a folder sorts as its keys do, by its name and a slash: `a-b` comes before `a/x`
-                    entries = sorted(
-                        (entry.name + "/" * entry.is_dir(follow_symlinks=False), entry)
-                        for entry in found
-                        if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
-                    )
-            except ABSENT:
-                return  # gone since its parent was read, or never there
-        for name, entry in entries:
-            key = folder + name
-            if not key.isascii() and not is_utf8(key):
-                raise StorageFailed(
-                    f"{self.uri} holds a file whose name is not UTF-8: {key!a}; rename it or move it away"
-                )
-            if name.endswith("/"):
-                if may_hold(key, prefix, after):
-                    yield from self._walk(key, prefix, after)
-            elif within(key, prefix, after):
-                with self._failures("listing", key):
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue  # gone since its folder was read
-                yield key, status.st_size, status.st_mtime_ns // 1000
+        return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after))
 
     def delete_many(self, keys: Sequence[str]) -> Outcomes:
         for key in keys:
@@ -260,7 +238,7 @@ class LocalStore:
     def _create(self, folder: str, path: str) -> int:
         """A new file, open for writing, in a folder that will still be there after a power cut."""
         below = existing(self.root)
-        for _ in range(TRIES):
+        for _ in tries():
             try:
                 if folder not in self._durable:
                     make_folder(folder)
@@ -293,3 +271,19 @@ def write_all(descriptor: int, chunk: bytes) -> None:
     rest = memoryview(chunk)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def replace(partial: str, target: str) -> bool:
+    os.replace(partial, target)
+    return True
+
+
+def link(partial: str, target: str) -> bool:
+    """Give a file its name unless another has it."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(partial)
+    return True

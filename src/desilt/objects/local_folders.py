@@ -3,16 +3,27 @@
 A folder may vanish as soon as it is made, since whoever removes the last file
 of one removes it too. Only a file keeps it: what makes a folder tries again.
 """
-# strings and descriptors, as in local.py
-# ruff: noqa: PTH103, PTH104, PTH106, PTH108, PTH112, PTH116, PTH118, PTH120
 
 import os
+import random
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from stat import S_ISDIR
 
 from desilt.objects.local_failures import vanishing
 
 TRIES = 100  # a folder would have to be tidied away so often between being made and being used
+AT_ONCE = 10  # tries without a pause
+PAUSE_SECONDS = 0.02  # at most: on a busy machine, those who tidy and those who make would keep step
+
+
+def tries() -> Iterator[None]:
+    """Up to :data:`TRIES` turns, later ones after a moment."""
+    for number in range(TRIES):
+        if number >= AT_ONCE:
+            time.sleep(random.uniform(0, PAUSE_SECONDS))
+        yield
 
 
 def make_folder(folder: str) -> None:
@@ -49,7 +60,7 @@ def sync_folder(path: str) -> None:
 def rename(here: str, there: str, *, links: int, durable: set[str]) -> None:
     """Moves a file, making the folder it goes to; FileNotFoundError if there is no file. ``links``: names it has."""
     folder = os.path.dirname(there)
-    for _ in range(TRIES):
+    for _ in tries():
         try:
             os.rename(here, there)
             break

@@ -59,6 +59,11 @@ class MemoryStore:
             self._objects[key] = whole, self.clock()
         return len(whole)
 
+    def put_new(self, key: str, body: bytes) -> bool:
+        check_key(key)
+        with self._lock:
+            return self._objects.setdefault(key, (body, self.clock()))[0] is body
+
     def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
         check_range(start, length)
         return self._object(key)[0][start : None if length is None else start + length]

@@ -79,6 +79,14 @@ class ObjectStore(Protocol):
         """
         ...
 
+    def put_new(self, key: str, body: bytes) -> bool:
+        """Stores ``body`` unless there is an object at ``key``; of any number who try at once, one succeeds.
+
+        False may also be told to the one who did, where the answer to a first try was lost:
+        what is there says who it was.
+        """
+        ...
+
     def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
         """The bytes from ``start``, at most ``length`` of them; what lies past the end is left out."""
         ...

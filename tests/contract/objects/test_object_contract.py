@@ -290,3 +290,21 @@ class peak_memory:  # noqa: N801 - reads as a function
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_a_new_object_is_put_once_and_never_replaced(store):
+    assert store.put_new("journal/1", b"first")
+    assert not store.put_new("journal/1", b"second")
+    store.put("other", [b"by a plain put"])
+    assert not store.put_new("other", b"new")
+    assert store.get("journal/1") == b"first"
+    assert store.get("other") == b"by a plain put"
+    assert listed(store) == ["journal/1", "other"]  # no trace of those that came too late
+
+
+def test_of_many_who_put_a_new_object_at_once_one_succeeds(store):
+    with ThreadPoolExecutor(8) as pool:
+        bodies = [f"by {number}".encode() for number in range(16)]
+        won = list(pool.map(lambda body: store.put_new("journal/1", body), bodies))
+    assert won.count(True) == 1
+    assert store.get("journal/1") == bodies[won.index(True)]

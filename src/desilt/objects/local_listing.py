@@ -1,0 +1,47 @@
+"""The files below a directory, as a listing of keys."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from desilt.errors import StorageFailed
+from desilt.objects.local_failures import ABSENT, failure
+from desilt.objects.local_folders import is_utf8
+from desilt.objects.store import may_hold, within
+
+
+def walk(root: str, uri: str, folder: str, prefix: str, after: str) -> Iterator[tuple[str, int, int]]:
+    """Key, size and microseconds since 1970 of every file below ``folder`` that a listing shows, in order of keys."""
+    with failures(uri, folder):
+        try:
+            with os.scandir(f"{root}/{folder}") as found:
+                # a folder sorts as its keys do, by its name and a slash: `a-b` comes before `a/x`
+                entries = sorted(
+                    (entry.name + "/" * entry.is_dir(follow_symlinks=False), entry)
+                    for entry in found
+                    if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
+                )
+        except ABSENT:
+            return  # gone since its parent was read, or never there
+    for name, entry in entries:
+        key = folder + name
+        if not key.isascii() and not is_utf8(key):
+            raise StorageFailed(f"{uri} holds a file whose name is not UTF-8: {key!a}; rename it or move it away")
+        if name.endswith("/"):
+            if may_hold(key, prefix, after):
+                yield from walk(root, uri, key, prefix, after)
+        elif within(key, prefix, after):
+            with failures(uri, key):
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # gone since its folder was read
+            yield key, status.st_size, status.st_mtime_ns // 1000
+
+
+@contextmanager
+def failures(uri: str, key: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise failure(uri, "listing", key, error) from error
