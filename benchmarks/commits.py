@@ -20,6 +20,7 @@ from desilt.domain.entry import Entry
 from desilt.domain.history import Commit, new_commit
 from desilt.lake import Lake, Repository, commits, refs, staging
 from desilt.lake.apply import apply
+from desilt.lake.dropped import Dropping
 from desilt.lake.lake import locate
 from desilt.lake.staging import CHANGES
 from desilt.sstable.values import encode_entry
@@ -73,7 +74,7 @@ def commit(repo: Repository, base: Commit, numbers: range, before: set[str]) -> 
     made = repo.commit("main", "changes")
     seconds = time.perf_counter() - began
     with repo.database.write() as tx:
-        refs.move(tx, refs.branch(tx, repo.uid, "main"), head=base.id)
+        refs.move(tx, refs.branch(tx, repo.uid, "main").uid, head=base.id)
     return seconds, sum(listed.count for listed in repo.ranges.metarange(made.metarange) if listed.id not in before)
 
 
@@ -86,16 +87,17 @@ def put_on_main(repo: Repository, metarange: str) -> Commit:
             parents=[head], metarange=metarange, created_at=repo.clock(), committer="", message="base", metadata={}
         )
         commits.insert(tx, repo.uid, made)
-        refs.move(tx, branch, head=made.id)
+        refs.move(tx, branch.uid, head=made.id)
     return made
 
 
 def stage(repo: Repository, changes: Iterator[pa.RecordBatch]) -> None:
     with repo.database.write() as tx:
-        token = refs.branch(tx, repo.uid, "main").token
+        on = refs.branch(tx, repo.uid, "main")
+        dropping = Dropping(repo.uid, on.uid, repo.clock())
         for batch in changes:
             for key, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True):
-                staging.stage(tx, token, key, value)
+                staging.stage(tx, on.token, key, value, dropping)
 
 
 def batches(numbers: range, marker: str) -> Iterator[pa.RecordBatch]:

@@ -66,7 +66,7 @@ def add(repo: Repository, days: range) -> list[Commit]:
 
 def point(repo: Repository, name: str, commit: Commit) -> None:
     with repo.database.write() as tx:
-        refs.move(tx, refs.branch(tx, repo.uid, name), head=commit.id)
+        refs.move(tx, refs.branch(tx, repo.uid, name).uid, head=commit.id)
 
 
 def changes(day: int) -> pa.RecordBatch:

@@ -1,27 +1,37 @@
 """History edited and commits collected, as jobs do it, in one word each."""
 
-from desilt.lake import commits, holds, repositories
+from desilt.lake import commits
+from desilt.lake.changes import CommitsCollected, HistoryEdited, HoldLifted, hold_made
 from desilt.lake.holds import Hold, Kind
+from desilt.lake.moves import moving
 
 
 def reparent(repo, commit, *parents):
     """Give ``commit`` these parents, as expiration does."""
-    with repo.database.write() as tx:
-        repositories.edit(tx, repo.uid)
-        now = commits.fetching(tx, repo.uid)(commit.id).parents
-        assert commits.edit(tx, repo.uid, commit.id, seen=now, parents=[parent.id for parent in parents])
+    with moving(repo.core) as move:
+        now = commits.fetching(move.tx, repo.uid)(commit.id).parents
+        move.do(HistoryEdited(((commit.id, now, tuple(parent.id for parent in parents)),)))
 
 
 def collect(repo, *gone):
     """Take commits away; their files stay, for now."""
-    with repo.database.write() as tx:
-        repositories.edit(tx, repo.uid)
-        commits.collect(tx, repo.uid, [commit.id for commit in gone], run="run-9", at=repo.clock())
+    with moving(repo.core) as move:
+        move.do(CommitsCollected(tuple(commit.id for commit in gone), "run-9"))
 
 
 def hold(repo, commit, until=None):
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold(f"hold-{commit.id[:4]}", Kind.REF, commit.id, "a reason", repo.clock(), until))
+    add_hold(repo, Hold(f"hold-{commit.id[:4]}", Kind.REF, commit.id, "a reason", repo.clock(), until))
+
+
+def add_hold(repo, made):
+    """A hold as it is, whatever it names."""
+    with moving(repo.core) as move:
+        move.do(hold_made(made))
+
+
+def lift_hold(repo, hold_id):
+    with moving(repo.core) as move:
+        move.do(HoldLifted(hold_id))
 
 
 def root(repo):

@@ -2,6 +2,10 @@
 
 import pytest
 
+from desilt.lake import refs, staging
+from desilt.lake.dropped import Dropping
+from desilt.sstable.values import encode_entry
+
 
 def write(repo, branch, **files):
     """Put ``files`` on ``branch``: keyword names are paths, values are contents."""
@@ -12,6 +16,15 @@ def write(repo, branch, **files):
 def committed(repo, branch, message="a commit", **files):
     write(repo, branch, **files)
     return repo.commit(branch, message)
+
+
+def stage(repo, branch, *entries):
+    """Stage entries as they are, past every check."""
+    with repo.database.write() as tx:
+        on = refs.branch(tx, repo.uid, branch)
+        for one in entries:
+            dropping = Dropping(repo.uid, on.uid, repo.clock())
+            staging.stage(tx, on.token, one.path.encode(), encode_entry(one), dropping)
 
 
 def read(repo, ref, path):

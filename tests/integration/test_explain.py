@@ -19,7 +19,7 @@ from desilt.jobs import uncommitted
 from desilt.jobs.explaining import explain
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run
-from desilt.lake import Lake, commits, holds, refs, schema, staging, tombstones
+from desilt.lake import Lake, commits, schema, tombstones
 from desilt.lake.database import open_database
 from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
@@ -28,10 +28,11 @@ from desilt.objects import open_store
 from desilt.objects.file import ObjectFile
 from desilt.runs.plan import Action
 from desilt.sources.spread import in_process
-from desilt.sstable.values import decode_entry, encode_entry
+from desilt.sstable.values import decode_entry
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
-from words import seal
+from editing import add_hold
+from words import seal, stage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLES = timedelta(hours=24, minutes=10)
@@ -232,8 +233,7 @@ def test_an_upload_that_never_came_is_told_while_its_ticket_is_on_record(repo):
 def test_an_entry_with_a_whole_address_holds_what_it_leads_to(repo):
     address = put(repo, "main", "a")
     entry = Entry("a", f"odd://{repo.prefix}{address}", 1, "x", 0, address_type=AddressType.FULL)
-    with repo.database.write() as tx:  # past the check that refuses this
-        staging.stage(tx, refs.branch(tx, repo.uid, "main").token, b"a", encode_entry(entry))
+    stage(repo, "main", entry)  # past the check that refuses this
     assert (only(repo, address).verdict, only(repo, "a").address) == ("staged", address)
     repo.commit("main", "one")
     assert (only(repo, address).verdict, only(repo, "a").address) == ("committed", address)
@@ -242,8 +242,7 @@ def test_an_entry_with_a_whole_address_holds_what_it_leads_to(repo):
 def test_an_entry_whose_address_only_ends_alike_holds_something_else(repo):
     address = lost(repo)
     entry = Entry("a", f"elsewhere/{repo.prefix}{address}", 1, "x", 0, address_type=AddressType.RELATIVE)
-    with repo.database.write() as tx:
-        staging.stage(tx, refs.branch(tx, repo.uid, "main").token, b"a", encode_entry(entry))
+    stage(repo, "main", entry)
     assert (only(repo, address).verdict, only(repo, address).staged) == ("young", ())
 
 
@@ -770,8 +769,7 @@ def test_every_object_gets_the_verdict_of_a_plan_and_the_holders_it_has(tmp_path
 
 def test_an_order_to_keep_is_told(repo):
     address = lost(repo)
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold("h1", Kind.ADDRESS, address, "audit", repo.clock(), None))
+    add_hold(repo, Hold("h1", Kind.ADDRESS, address, "audit", repo.clock(), None))
     days(repo, 5)
     one = only(repo, address)
     assert (one.verdict, [hold.id for hold in one.orders]) == ("held", ["h1"])

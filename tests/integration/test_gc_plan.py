@@ -10,13 +10,13 @@ from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable, WrongT
 from desilt.jobs import uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import open_run, plan
-from desilt.lake import Lake, refs, staging
+from desilt.lake import Lake
 from desilt.lake.lake import locate
 from desilt.objects.file import ObjectFile
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import OnSpark, in_process
-from desilt.sstable.values import encode_entry
 from desilt.testing import oracle
+from words import stage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = START + timedelta(days=30)
@@ -218,9 +218,7 @@ def test_a_lake_inside_the_lake_is_left_alone(repo):
 def test_a_whole_address_that_leads_inside_holds_its_object(repo):
     lost = put(repo, "main", "a")
     entry = Entry("a", f"odd://{repo.prefix}{lost}", 1, "x", 0, address_type=AddressType.FULL)
-    with repo.database.write() as tx:  # past the check that refuses this
-        token = refs.branch(tx, repo.uid, "main").token
-        staging.stage(tx, token, b"a", encode_entry(entry))
+    stage(repo, "main", entry)  # past the check that refuses this
     repo.commit("main", "one")
     repo.set_clock(LATER)
     assert plan(uncommitted.job, repo, in_process).removed.objects == 0

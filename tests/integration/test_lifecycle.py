@@ -11,15 +11,15 @@ from desilt.errors import CorruptTable, Gone
 from desilt.jobs import lifecycle, trash
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run
-from desilt.lake import Lake, ledger, staging
+from desilt.lake import Lake, ledger
 from desilt.lake.lake import locate
 from desilt.objects.store import Outcome, Result
 from desilt.runs.plan import Action
 from desilt.sources.spread import OnSpark, in_process
-from desilt.sstable.values import encode_entry
 from desilt.sweep import removing
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
+from words import stage
 
 START = datetime(1998, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
@@ -126,9 +126,7 @@ def test_what_a_slow_clock_staged_is_as_young_as_its_object(repo):
     entry = repo.put("main", "tmp/a", b"1")
     old = replace(entry, modified_ns=nanoseconds(START - timedelta(days=365)))
     none = replace(repo.put("main", "tmp/b", b"1"), modified_ns=0)
-    with repo.database.write() as tx:
-        for one in (old, none):
-            staging.stage(tx, repo.resolve("main").branch.token, one.path.encode(), encode_entry(one))
+    stage(repo, "main", old, none)
     repo.commit("main", "by a clock that is a year behind, and by none")
     rules = parse({"r": {"prefix": "tmp/", "days": 10}})
     days(repo, 1)

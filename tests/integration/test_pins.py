@@ -12,7 +12,7 @@ from desilt.jobs import holding, lifecycle, pinning, trash
 from desilt.jobs.job import Ask
 from desilt.jobs.pins import pins
 from desilt.jobs.running import run
-from desilt.lake import Lake, commits, holds, locks, refs
+from desilt.lake import Lake, commits, locks, refs
 from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
 from desilt.runs.plan import Action
@@ -20,6 +20,7 @@ from desilt.runs.report import Amount
 from desilt.sources.spread import InProcess, OnSpark, in_process
 from desilt.sweep.guard import Limits
 from desilt.testing import pinned
+from editing import add_hold
 
 START = datetime(1998, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -192,15 +193,13 @@ def test_holds_of_every_kind_keep_what_they_name(repo):
 
 def test_a_hold_on_an_object_that_is_not_there_keeps_nothing(repo):
     address = "branches/x/62293363200000_d5ari0dei0bs72fpblu0/d5ari0dei0bs72fpblu0"
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold("3f2a", Kind.ADDRESS, address, "lost", START, None))
+    add_hold(repo, Hold("3f2a", Kind.ADDRESS, address, "lost", START, None))
     (pin,) = [pin for pin in pins(repo, in_process).pins if pin.name == "hold 3f2a (lost)"]
     assert pin.reaches == Amount()
 
 
 def test_a_hold_on_a_commit_that_is_missing_stops_it(repo):
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold("3f2a", Kind.REF, "0" * 64, "lost", START, None))
+    add_hold(repo, Hold("3f2a", Kind.REF, "0" * 64, "lost", START, None))
     with pytest.raises(Unreadable, match="hold 3f2a names commit 0000"):
         pins(repo, in_process)
 

@@ -17,7 +17,7 @@ from desilt.jobs.job import Ask as PlanAsk
 from desilt.jobs.replayed import Ground, reaching
 from desilt.jobs.running import plan, run
 from desilt.jobs.simulating import Ask, simulate
-from desilt.lake import Lake, holds, locks, watermarks
+from desilt.lake import Lake, locks, watermarks
 from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
 from desilt.runs.folder import runs_of
@@ -32,6 +32,7 @@ from desilt.sources.reached import History
 from desilt.sources.spread import InProcess, OnSpark, in_process
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
+from editing import add_hold
 
 START = datetime(1998, 1, 1, 12, tzinfo=UTC)  # noon, so that days have no edges in a story
 DAY = timedelta(days=1)
@@ -150,9 +151,8 @@ def test_tags_and_holds_count_from_when_they_were_made(repo):
     repo.remove("main", "tmp/a")
     repo.commit("main", "gone from the head")
     days(repo, 3)
-    with repo.database.write() as tx:
-        until = repo.clock() + 2 * DAY
-        holds.add(tx, repo.uid, Hold("h1", Kind.ADDRESS, held[0], "a lawsuit", repo.clock(), until))
+    until = repo.clock() + 2 * DAY
+    add_hold(repo, Hold("h1", Kind.ADDRESS, held[0], "a lawsuit", repo.clock(), until))
     repo.create_tag("v1", "main~2")
     days(repo, 5)
     whole = simulate(repo, in_process, ask(TWO_DAYS, first=at(4), last=at(5)))

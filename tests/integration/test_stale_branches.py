@@ -9,11 +9,12 @@ from desilt.errors import FirstRun
 from desilt.jobs import lifecycle
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, holds
+from desilt.lake import Lake
 from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
 from desilt.sources.spread import in_process
 from desilt.sweep.guard import Limits
+from editing import add_hold
 from words import contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -77,8 +78,7 @@ def test_a_branch_with_staged_entries_or_tickets_or_a_hold_stays(repo):
     repo.put("ci-1", "b", b"2")
     repo.create_branch("ci-3", "main")
     commit = repo.put("ci-3", "c", b"3") and repo.commit("ci-3", "c").id
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
+    add_hold(repo, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
     days(repo, 15)
     repo.physical_address("ci-2", "d")
     assert expire(repo).refs == {}
@@ -105,9 +105,8 @@ def test_a_branch_that_somebody_came_back_to_since_the_plan_stays(repo, back):
 
 def test_holds_are_told_with_the_bytes_they_keep(repo):
     entry = repo.stat("main", "a")
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold("by-prefix", Kind.PREFIX, "a", "audit", repo.clock(), None))
-        holds.add(tx, repo.uid, Hold("by-address", Kind.ADDRESS, entry.address, "audit", repo.clock(), None))
+    add_hold(repo, Hold("by-prefix", Kind.PREFIX, "a", "audit", repo.clock(), None))
+    add_hold(repo, Hold("by-address", Kind.ADDRESS, entry.address, "audit", repo.clock(), None))
     days(repo, 15)
     report = plan(lifecycle.job, repo, in_process, Ask(policy=parse({"all": {"prefix": "", "days": 1}})))
     assert report.removed.objects == 0
@@ -138,5 +137,4 @@ def test_a_hold_made_since_the_plan_keeps_every_branch(repo):
 
 
 def hold(repo, commit):
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
+    add_hold(repo, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))

@@ -38,7 +38,7 @@ from desilt.errors import (
 from desilt.jobs import collection, expiration, lifecycle, trash, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, commits, holds, ledger, schema
+from desilt.lake import Lake, commits, ledger, schema
 from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.lake.holds import Kind
@@ -48,6 +48,7 @@ from desilt.sources.spread import in_process
 from desilt.sweep import removing
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
+from editing import lift_hold
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -533,8 +534,7 @@ def gone_by(repo, **ask):
 
 
 def lift(repo, hold):
-    with repo.database.write() as tx:
-        holds.remove(tx, repo.uid, hold, at=repo.clock())
+    lift_hold(repo, hold)
 
 
 def collected_garbage(repo):

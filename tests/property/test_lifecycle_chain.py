@@ -23,7 +23,7 @@ from desilt.errors import Gone, MergeConflict, NotFound, NothingToCommit, StaleP
 from desilt.jobs import lifecycle, trash, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, holds, schema, watermarks
+from desilt.lake import Lake, schema, watermarks
 from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.lake.holds import Hold, Kind
@@ -34,6 +34,7 @@ from desilt.sources.spread import in_process
 from desilt.sweep import removing
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
+from editing import add_hold, lift_hold
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -89,8 +90,7 @@ def named(repo, report):
 def order(repo, kind, value, *, until=None):
     """A hold, and its id."""
     hold = Hold(uuid.uuid4().hex, kind, value, "because", repo.clock(), until)
-    with repo.database.write() as tx:
-        holds.add(tx, repo.uid, hold)
+    add_hold(repo, hold)
     return hold.id
 
 
@@ -259,8 +259,7 @@ class Aging(LakeModel):
         self.release_one(data.draw(st.integers(0, len(self.holds) - 1), label="hold"))
 
     def release_one(self, number):
-        with self.repo.database.write() as tx:
-            holds.remove(tx, self.repo.uid, self.holds.pop(number), at=self.repo.clock())
+        lift_hold(self.repo, self.holds.pop(number))
 
     # ---- runs
 
@@ -501,8 +500,7 @@ def test_what_a_hold_kept_goes_once_it_is_released(repo, kind):
     value = {Kind.PREFIX: "tmp/", Kind.REF: repo.resolve("main").commit.id, Kind.ADDRESS: old}[kind]
     hold = order(repo, kind, value)
     assert removed_by(repo) == removed_by(repo) == set()
-    with repo.database.write() as tx:
-        holds.remove(tx, repo.uid, hold, at=repo.clock())
+    lift_hold(repo, hold)
     assert removed_by(repo) == {old}
 
 

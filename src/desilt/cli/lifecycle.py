@@ -15,7 +15,7 @@ from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, ru
 from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy
 from desilt.jobs import lifecycle as work
-from desilt.jobs import setting
+from desilt.jobs import linting, setting
 from desilt.jobs.job import Ask
 from desilt.jobs.policy_file import read_policy, written
 from desilt.jobs.setting import Set
@@ -51,9 +51,9 @@ def set_(repository: Repository, file: BinaryIO, confirm: bool, as_json: bool) -
     first run that removes anything by the new one needs --confirm.
     """
     policy = read(file)
-    found = setting.findings(repository, policy)
+    found = linting.findings(repository, policy)
     setting.agree(found, confirm=confirm)
-    made = setting.keep(repository, policy)
+    made = setting.keep(repository, policy, found)
     if not as_json:
         warn(found)
     repo = click.get_current_context().params["repo"]
@@ -83,7 +83,7 @@ def lint(repository: Repository, file: BinaryIO, as_json: bool) -> None:
     An error is refused by `desilt lifecycle set`, a confirm needs --confirm there, a warning is told. The branches and
     paths are those of REPO. Exits with 0 if there is no error, with 1 if there is.
     """
-    found = setting.findings(repository, read(file))
+    found = linting.findings(repository, read(file))
     rows = map(asdict, found)
     emit(rows, ["level", "rule", "fact", "fix"], as_json=as_json, empty="There is nothing to say against it.")
     if any(one.level == "error" for one in found):
@@ -140,7 +140,7 @@ def with_policy(repository: Repository, ask: Ask, file: BinaryIO | None, *, conf
         work.set_policy(repository)  # where there is none, let nobody wait for Spark
         return ask
     policy = read(file)
-    found = setting.findings(repository, policy)
+    found = linting.findings(repository, policy)
     setting.agree(found, confirm=confirm)
     if not quiet:
         warn(found)
@@ -153,7 +153,7 @@ def read(file: BinaryIO) -> Policy:
 
 def warn(found: Sequence[Lint]) -> None:
     for one in found:
-        click.echo(f"warning: {shown(setting.told(one))}", err=True)
+        click.echo(f"warning: {shown(linting.told(one))}", err=True)
 
 
 def facts(repository: Repository, made: Set) -> dict[str, object]:

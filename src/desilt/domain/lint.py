@@ -29,10 +29,18 @@ OTHER = "…"  # a name that no branch can have, and only a wildcard matches
 
 @dataclass(frozen=True, slots=True)
 class Lint:
+    """One thing to say about a policy."""
+
     level: Level
     rule: str  # its id, or where it stands: "branches 2"; "" is the policy as a whole
     fact: str
     fix: str
+    about: str = ""  # besides the rule, what it is about: a fact may be told otherwise as branches come and go
+
+    @property
+    def key(self) -> str:
+        """What somebody who agreed to it has agreed to."""
+        return f"{self.rule}: {self.about}"
 
 
 def lint(
@@ -90,7 +98,9 @@ def _longer(narrow: Rule, wide: Rule, longer: list[tuple[str, int, int]], counts
     if counts:
         fact = f"{place} it waits {slow} days, but {other} has removed all of it after {fast}"
         keep = json.dumps({"keep": [{"prefix": narrow.prefix}]}, ensure_ascii=False)
-        return Lint("error", narrow.id, fact, f"to keep it, write {keep}; else give it at most {fast} days there")
+        return Lint(
+            "error", narrow.id, fact, f"to keep it, write {keep}; else give it at most {fast} days there", wide.id
+        )
     fact = f"{place} it waits {slow} days, but {other} removes what is not current after {fast}"
     return Lint("warning", narrow.id, fact, f"nothing, if only what is current was meant to wait {slow} days")
 
@@ -101,9 +111,8 @@ def _idle_keeps(
     for keep in policy.keep:
         for kind, said, has in (("prefix", keep.prefix, has_path), ("glob", keep.glob, has_glob)):
             if said is not None and has is not None and not has(said):
-                yield Lint(
-                    "error", keep.id, f"no path matches its {kind} {said!r}: it keeps nothing", "mend or remove it"
-                )
+                fact = f"no path matches its {kind} {said!r}: it keeps nothing"
+                yield Lint("error", keep.id, fact, "mend or remove it", said)
 
 
 def _unmatched(rules: list[Rule], branches: Collection[str], has_path: Callable[[str], bool] | None) -> Iterator[Lint]:
@@ -116,7 +125,8 @@ def _unmatched(rules: list[Rule], branches: Collection[str], has_path: Callable[
                 protects = rule.days is not None and days > rule.days
                 more = f", so its {days} days protect nothing and {rule.days} apply" if protects else ""
                 fact = f"branch_days names {entry!r}, which matches no branch{more}"
-                yield Lint("confirm" if protects else "warning", rule.id, fact, "look for a misspelling")
+                level: Level = "confirm" if protects else "warning"
+                yield Lint(level, rule.id, fact, "look for a misspelling", f"branch {entry}")
 
 
 def _everything(rules: list[Rule], branches: Collection[str]) -> Iterator[Lint]:
@@ -125,7 +135,8 @@ def _everything(rules: list[Rule], branches: Collection[str]) -> Iterator[Lint]:
     if branches and all(any(days_for(rule, branch) is not None for rule in whole) for branch in branches):
         names = ", ".join(repr(rule.id) for rule in whole)
         fact = f"{names} cover every path of every branch: what the heads hold goes too, once it is old enough"
-        yield Lint("confirm", "", fact, 'write "noncurrent_only": true to keep what is current, or say yes')
+        fix = 'write "noncurrent_only": true to keep what is current, or say yes'
+        yield Lint("confirm", "", fact, fix, f"everything, by {names}")
 
 
 def _branch_rules(policy: Policy, branches: Collection[str], default: str | None) -> Iterator[Lint]:

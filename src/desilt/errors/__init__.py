@@ -22,17 +22,20 @@
     ├── Unreadable          stored data is not what it must be            (exit 1)
     │   ├── CorruptTable    a range or metarange
     │   │   └── MissingTable    its file is not there
+    │   ├── JournalBroken   a record of a move is missing beside the objects
     │   └── NewerSchema     a database of a later desilt
     ├── StorageFailed       the disk, database or bucket said no          (exit 1)
     ├── Refused             a guard said no, and nothing was removed      (exit 10)
     │   ├── StalePlan       plan again
     │   ├── StaleInventory  take a newer one
     │   ├── OtherPolicy     the plan was made for something else
+    │   ├── OutgrownPolicy  the repository has changed under its policy
     │   ├── TooMuch         a larger share than --max-share
+    │   │   └── Shrinks         of the most there was within 30 days
     │   ├── TooMany         more objects than --max-objects
     │   ├── NothingHeld     no address is held by anything
     │   ├── FirstRun        look at the plan, then --confirm
-    │   ├── WentBack        the database is older than the last plan
+    │   ├── WentBack        the database knows less than the store: it was restored
     │   ├── WrongTime       clocks disagree, or ran backwards
     │   └── OutsidePrefix   an address that is not an object of this repository
     └── Locked              another run is at work                        (exit 11)
@@ -51,6 +54,7 @@ from desilt.errors.base import (
     InvalidPath,
     InvalidRef,
     InvalidUri,
+    JournalBroken,
     MissingTable,
     NewerSchema,
     NotFound,
@@ -75,8 +79,10 @@ from desilt.errors.refusals import (
     Locked,
     NothingHeld,
     OtherPolicy,
+    OutgrownPolicy,
     OutsidePrefix,
     Refused,
+    Shrinks,
     StaleInventory,
     StalePlan,
     TooMany,
@@ -105,6 +111,7 @@ __all__ = [
     "InvalidPath",
     "InvalidRef",
     "InvalidUri",
+    "JournalBroken",
     "Locked",
     "MergeConflict",
     "MissingTable",
@@ -113,8 +120,10 @@ __all__ = [
     "NothingHeld",
     "NothingToCommit",
     "OtherPolicy",
+    "OutgrownPolicy",
     "OutsidePrefix",
     "Refused",
+    "Shrinks",
     "StaleInventory",
     "StalePlan",
     "StorageFailed",

@@ -76,6 +76,15 @@ class MissingTable(CorruptTable):
         super().__init__(name, "its file is missing")
 
 
+class JournalBroken(Unreadable):
+    def __init__(self, generation: int, repository: str) -> None:
+        self.generation, self.repository = generation, repository
+        super().__init__(
+            f"the journal of {repository!r} has no record of move {generation}: were files below _desilt/journal/ "
+            "removed? restore them from a copy; if they are lost for good, see `desilt lake recover --give-up`"
+        )
+
+
 class NewerSchema(Unreadable):
     def __init__(self, found: int, known: int) -> None:
         self.found, self.known = found, known

@@ -41,6 +41,16 @@ class OtherPolicy(Refused):
         super().__init__(f"plan {run} {fact}; plan again")
 
 
+class OutgrownPolicy(Refused):
+    code = "outgrown-policy"
+
+    def __init__(self, fact: str) -> None:
+        super().__init__(
+            f"the policy does not fit what is in the repository by now: {fact}; "
+            "mend it, or if it is meant so, set it again with --confirm"
+        )
+
+
 class TooMuch(Refused):
     code = "too-much"
 
@@ -51,6 +61,19 @@ class TooMuch(Refused):
         super().__init__(
             f"{going:,} of {total:,} {what} would go{before}: {share:.0%}, the limit is {limit:.0%}; "
             "look at the plan, then raise --max-share if it is right"
+        )
+
+
+class Shrinks(TooMuch):
+    code = "shrinks"
+
+    def __init__(self, what: str, left: int, largest: int, at: datetime, limit: float) -> None:
+        self.what, self.left, self.largest, self.limit = what, left, largest, limit
+        Refused.__init__(
+            self,
+            f"{left:,} {what} would be left of the {largest:,} that there were on {at:%Y-%m-%d}: "
+            f"{1 - left / largest:.0%} less, the limit is {limit:.0%} within 30 days; "
+            "look at the plan, then raise --max-share if it is right",
         )
 
 
@@ -88,10 +111,9 @@ class FirstRun(Refused):
 class WentBack(Refused):
     code = "went-back"
 
-    def __init__(self, fact: str) -> None:
+    def __init__(self, fact: str, way_out: str = "bring back what it lacks with `desilt lake recover`") -> None:
         super().__init__(
-            f"{fact}: was the database restored from a copy? What later commits held would count as garbage; "
-            "if that is right, pass --after-restore"
+            f"{fact}: was the database restored from a copy? What was held since would count as garbage; {way_out}"
         )
 
 

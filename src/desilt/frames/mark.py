@@ -15,7 +15,8 @@ from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, layout
 
 ORDER = list(Reason)
-HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.HELD, Reason.RESTORED)  # the first one is told
+HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.HELD, Reason.RESTORED, Reason.DROPPED)
+"""In this order: the first one is told."""
 DIGITS = np.full(256, -1, np.int8)
 DIGITS[np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)] = np.arange(32)
 UID = "[0-9a-v]{20}"
@@ -25,11 +26,14 @@ UID_CHARACTERS = 20
 TIME_CHARACTERS = 7  # of a uid: 35 bits, the first 32 of which are seconds
 
 
-def reasons(inventory: pa.Table, held: Mapping[Reason, Hashes], *, before: datetime) -> npt.NDArray[np.int8]:
+def reasons(
+    inventory: pa.Table, held: Mapping[Reason, Hashes], *, before: datetime, copied_at: datetime | None = None
+) -> npt.NDArray[np.int8]:
     """For each row of ``inventory`` its reason, as a number in :data:`ORDER`.
 
     ``held`` gives the sorted hashes that each kind of holder points to. What nobody
-    holds goes if every clock says that it is from before ``before``.
+    holds goes if every clock says that it is from before ``before``; and from before
+    ``copied_at``, where a database was restored from a copy of then.
     """
     hashes: Hashes = inventory[HASH].to_numpy()
     found = np.full(len(hashes), ORDER.index(Reason.UNREFERENCED), np.int8)
@@ -39,8 +43,10 @@ def reasons(inventory: pa.Table, held: Mapping[Reason, Hashes], *, before: datet
         found[free[theirs]] = ORDER.index(reason)
         free = free[~theirs]
     rows = inventory.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
-    names = rows["name"].combine_chunks()
-    found[free[young(names, rows["modified_at"].combine_chunks(), before)]] = ORDER.index(Reason.YOUNG)
+    names, times = rows["name"].combine_chunks(), rows["modified_at"].combine_chunks()
+    if copied_at is not None:
+        found[free[young(names, times, copied_at)]] = ORDER.index(Reason.SINCE_COPY)
+    found[free[young(names, times, before)]] = ORDER.index(Reason.YOUNG)
     found[free[foreign(rows["folder"].combine_chunks(), names)]] = ORDER.index(Reason.FOREIGN)
     return found
 

@@ -15,10 +15,9 @@ from desilt.domain.run import Run
 from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs import collecting, tidy
 from desilt.jobs.collecting import METADATA, Entries, Question
-from desilt.jobs.job import Ask, Job, Marked, Stages
+from desilt.jobs.job import COMMITTED, Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer
 from desilt.jobs.place import opening
-from desilt.lake import holds
 from desilt.lake.holds import Kind
 from desilt.lake.locks import Lock
 from desilt.lake.ranges import FOLDER as RANGES
@@ -50,6 +49,8 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         asked, staged = besides_commits(run, source, before)
     with stage("commits"):
         history = read_history(core, run.now)
+        ordered = source.held(run, history.holds)  # of the moment from which a sweep looks for later ones
+        asked = replace(asked, held={**asked.held, Reason.HELD: [ordered]})
         tables = collecting.list_tables(core.store, core.prefix)
         since = run.now - ask.unreached_for
         with core.database.read() as tx:  # after refs were read: then one that goes meanwhile still counts
@@ -93,6 +94,8 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         history.mark,
         held=sum(divided.lists.ranges[name].count for name in divided.live_ranges) + staged.entries,
         stored=stored,
+        measure=COMMITTED,
+        period=min(run.now - before, ask.unreached_for),
         besides=Amount(tables.num_rows, sum(tables["size_bytes"].to_pylist())),
         base="",
         saves=None,
@@ -106,20 +109,12 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
 
 
 def besides_commits(run: Run, source: LakeSource, before: datetime) -> tuple[Question, Staged]:
-    """What holds objects though no commit does: uploads under way, orders of people, staging areas, the trash."""
+    """What holds objects though no commit does: uploads under way, staging areas, the trash."""
     core = source.repository.core
-    now = min(run.now, core.clock())
-    tickets = source.open_tickets(run, now)
+    tickets = source.open_tickets(run, min(run.now, core.clock()))
     lately, back = source.restored(run, before), source.unsettled(run)
-    with core.database.read() as tx:
-        ordered = source.held(run, [hold for hold in holds.every(tx, core.uid) if hold.counts(now)])
     staged = source.staged(run)
-    held = {
-        Reason.STAGED: staged.files,
-        Reason.TICKET: [tickets.file],
-        Reason.RESTORED: [lately],
-        Reason.HELD: [ordered],
-    }
+    held = {Reason.STAGED: staged.files, Reason.TICKET: [tickets.file], Reason.RESTORED: [lately]}
     return Question(core.store.uri, held, before, f"{core.prefix}{run.folder}", restored=(back,)), staged
 
 

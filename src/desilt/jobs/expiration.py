@@ -13,7 +13,7 @@ from desilt.domain.expiry import Expiry, Omission, Wish, read_wish
 from desilt.domain.history import walk
 from desilt.domain.run import Run
 from desilt.errors import BadRequest
-from desilt.jobs.job import Ask, Job, Marked, Stages
+from desilt.jobs.job import COMMITS, Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
@@ -39,7 +39,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         raise BadRequest(f"{wish.before:%Y-%m-%d %H:%M:%S %Z} is not over yet; give a time that has passed")
     stage = Stages(spread.watch)
     with stage("history"), core.database.read() as tx:
-        seen = see(tx, core)
+        seen = see(tx, core, run.now)
     with stage("decision"):
         wish = whole(wish, source.repository)
         found = wish.decide(seen.graph)
@@ -70,10 +70,12 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         seen.mark,
         held=len(seen.commits) - len(found.abandoned),
         stored=Amount(),
+        measure=COMMITS,
+        period=run.now - wish.before if isinstance(wish, Expiry) else None,
         base="",
         saves=None,
         refs=[_going(seen, ref, why) for ref, why in found.deleted_refs.items()],
-        history=history.facts(found, wish.facts()),
+        history=history.facts(found, wish.facts(), reached=len(change.dots)),
         change=change,
         told=told,
         by="ref",

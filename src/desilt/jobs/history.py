@@ -63,7 +63,7 @@ def report_of(repository: Repository, wanted: str) -> Report:
 
 def _planned(repository: Repository, run: Run) -> Known:
     try:
-        made = plans.read(Folder(repository.store, repository.prefix, run))
+        made = plans.read(Folder(repository.store, repository.prefix, run), repository.core.secret)
     except DesiltError:  # cut off before it was finished, or of another version: still a run
         return Known(run.id, run.job, run.now, "unfinished", Amount(), None)
     return Known(run.id, run.job, run.now, "planned", made.removes, None, made.edits, len(made.refs))

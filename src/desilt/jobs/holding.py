@@ -8,10 +8,12 @@ from desilt.domain.names import check_text
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound
 from desilt.jobs.explaining import address_in, stored
-from desilt.lake import holds, refs, repositories, tombstones
+from desilt.lake import holds, refs, tombstones
+from desilt.lake.changes import HoldLifted, hold_made
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Hold, Kind
+from desilt.lake.moves import moving
 from desilt.lake.repository import Repository
 
 ID_BYTES = 4
@@ -28,8 +30,8 @@ def hold(
     end = ends(until, now)
     address = address_of(core, named) if kind is Kind.ADDRESS else ""
     is_there = bool(address) and stored(core, address) is not None
-    with repository.database.write() as tx:
-        repositories.writing(tx, repository.uid)  # nothing is condemned between a look and the order
+    with moving(core) as move:  # nothing is condemned between a look and the order
+        tx = move.tx
         if kind is Kind.ADDRESS:
             tombstones.refuse_gone(tx, repository.uid, address, address)
             if not is_there:
@@ -40,14 +42,14 @@ def hold(
             Kind.ADDRESS: lambda: address,
         }[kind]()
         made = Hold(new_id(tx, repository.uid), kind, value, reason, now, end)
-        holds.add(tx, repository.uid, made)
+        move.do(hold_made(made))
     return made
 
 
 def lift(repository: Repository, hold_id: str) -> None:
     """What the hold kept is again as old as it is."""
-    with repository.database.write() as tx:
-        holds.remove(tx, repository.uid, hold_id, at=repository.clock())
+    with moving(repository.core) as move:
+        move.do(HoldLifted(hold_id))
 
 
 def every(repository: Repository) -> list[Hold]:

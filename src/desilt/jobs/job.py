@@ -37,6 +37,8 @@ class Ask:
     older_than: timedelta | None = None  # None: what is usual for the job
     unreached_for: timedelta = timedelta(0)  # commits that something let go of since then stay
     keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
+    dropped_for: timedelta = timedelta(days=1)  # objects that something pointed to since then stay
+    after_restore: bool = False  # what a restored database lost may go
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Marked:
     mark: str
     held: int
     stored: Amount  # all there is where it looked
+    measure: str  # of what
     base: str
     saves: Mapping[str, Any] | None
     watches: Mapping[str, Any] | None = None
@@ -64,7 +67,13 @@ class Marked:
     change: Change | None = None  # the same, to be looked at
     told: Mapping[str, int] = field(default_factory=dict)  # the same, in figures
     tidies: Sequence[Mapping[str, Any]] = ()  # files of desilt itself that are needed no longer
+    period: timedelta | None = None  # how long what goes was kept at least; None: the policy says so
+    dropped_for: timedelta = timedelta(0)  # what something pointed to since then is left alone by a sweep, too
 
+
+COMMITTED = "committed objects"
+STORED = "stored objects"
+COMMITS = "commits"
 
 Fates = Callable[[Repository, Lock, Plan], Mapping[str, str]]  # what became of the refs that a plan names
 
@@ -84,6 +93,11 @@ def save_nothing(
     return lambda _: None
 
 
+def nothing_against(_repository: Repository, _plan: Plan) -> str:
+    """Nothing is to be said against any plan."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One way for data to leave."""
@@ -94,6 +108,7 @@ class Job:
     save: Save = save_nothing
     before: Fates | None = None  # what is done to history before any object is touched
     after: Fates | None = None  # and to refs once all of them have an outcome
+    against: Callable[[Repository, Plan], str] = nothing_against  # why its policy does not fit by now
 
 
 class Stages:

@@ -45,6 +45,7 @@ class Question:
     inventory: tuple[HeldFile, ...]
     held: Mapping[Reason, Sequence[HeldFile]]
     before: datetime
+    copied_at: datetime | None  # what is younger stays, where a database was restored from a copy of then
     scope: str  # addresses that do not begin so are not judged, and pass on to the next run
     settled: Mapping[str, str]  # by branch: from which partition on nothing new appears
     target: str  # a part of the plan
@@ -93,6 +94,7 @@ def questions(
     held: Mapping[Reason, Sequence[HeldFile]],
     *,
     before: datetime,
+    copied_at: datetime | None,
     folder: str,
     width: int,
     scope: str = "",
@@ -107,6 +109,7 @@ def questions(
             tuple(inventory),
             held,
             before,
+            copied_at,
             scope,
             settled or {},
             f"{folder}plan/part-{first:05d}.parquet",
@@ -137,7 +140,7 @@ def _judge(question: Question) -> Answer:
             pending.append(rows.filter(pa.array(~mine)))
             passed += pending[-1].num_rows
             rows = rows.filter(pa.array(mine))
-        found = reasons(rows, known, before=question.before)
+        found = reasons(rows, known, before=question.before, copied_at=question.copied_at)
         over = settled(rows, question.settled)
         count_kept(answer, rows, found, over)
         plan.append(rows.filter(pa.array(found == GOES)))

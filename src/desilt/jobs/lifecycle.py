@@ -31,7 +31,8 @@ from desilt.jobs.branches import stale_branches
 from desilt.jobs.candidates import Entries
 from desilt.jobs.expiring import Answer, Question, judge
 from desilt.jobs.expiring import cut as cut_up
-from desilt.jobs.job import Ask, Job, Marked, Stages
+from desilt.jobs.job import COMMITTED, Ask, Job, Marked, Stages
+from desilt.jobs.linting import agreed, findings, outgrown
 from desilt.jobs.place import opening
 from desilt.lake import policies
 from desilt.lake.database import Transaction
@@ -115,12 +116,14 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         history.mark,
         held=stored.objects - going.objects + staged.entries,
         stored=stored,
+        measure=COMMITTED,
         base=last.run or lasting.current(repository, JOB),
         saves={
             "last": name,
             "deferred": [as_json(file) for file in answer.deferred],
             "policy": policy.to_json(),
             "given": ask.policy is not None,
+            "agreed": agreed(findings(repository, ask.policy)) if ask.policy is not None else [],
             "addresses": list(answer.tables),
         },
         watches={
@@ -235,7 +238,19 @@ def set_policy(repository: Repository) -> Policy:
         raise BadRequest(
             f"{repository.name!r} has no lifecycle policy; set one with `desilt lifecycle set`, or pass --policy"
         )
-    return parse(found[0])
+    return parse(found.document)
+
+
+def outgrown_by(repository: Repository, plan: Plan) -> str:
+    """What speaks against a plan's policy by now, and nobody has agreed to."""
+    if plan.saves is None or plan.watches is None:
+        raise AssertionError("a lifecycle plan saves, and watches")
+    known = plan.saves["agreed"]
+    if not plan.saves["given"]:
+        with repository.database.read() as tx:
+            kept = policies.find(tx, repository.uid, JOB)
+        known = kept.agreed if kept else ()
+    return outgrown(findings(repository, parse(plan.watches["policy"])), known)
 
 
 def policy_now(repository: Repository, plan: Plan) -> str:
@@ -260,4 +275,4 @@ def save(plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]
     return lasting.moving(repository, JOB, plan, value)
 
 
-job = Job(JOB, mark, policy_now, save, after=delete_stale)
+job = Job(JOB, mark, policy_now, save, after=delete_stale, against=outgrown_by)

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from desilt.clock import ManualClock
 from desilt.domain.run import Run, new_run
@@ -17,9 +17,11 @@ from desilt.domain.times import check_date
 from desilt.errors import (
     BadRequest,
     Conflict,
+    JournalBroken,
     MissingTable,
     NotFound,
     OtherPolicy,
+    OutgrownPolicy,
     OutsidePrefix,
     Refused,
     StalePlan,
@@ -32,7 +34,8 @@ from desilt.jobs.job import Ask, Job, Marked
 from desilt.jobs.place import opening
 from desilt.jobs.reporting import done, planned, publish
 from desilt.jobs.situation import let_pass, situation
-from desilt.lake import ledger, locks, repositories, tickets, timekeeping, watermarks
+from desilt.lake import dropped, ledger, locks, moves, repositories, tickets, timekeeping, traces, watermarks
+from desilt.lake.changes import run_began
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
@@ -45,26 +48,30 @@ from desilt.runs.report import Report, Swept, read_report
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import Spread
 from desilt.sweep.branches import fates as fates_of
-from desilt.sweep.guard import CLOCKS, Limits, guard
+from desilt.sweep.guard import CLOCKS, Limits, Situation, guard
+from desilt.sweep.guard import row as row_of
 from desilt.sweep.sweeping import pieces, sweep_piece
 
 TICKET_LIVES = 2  # after which the row of an expired ticket is dropped
+DROPPED_KEPT = timedelta(days=30)  # for which it is known what lost its last reference
 AS_USUAL, DEFAULT = Ask(), Limits()
 
 
 def plan(job: Job, repository: Repository, spread: Spread, ask: Ask = AS_USUAL) -> Report:
     """Mark what may go, remove nothing; the plan and its report are in the run's folder."""
-    return _plan(job, repository, spread, ask, open_run(repository, job.name, now=ask.now))[1]
+    probed = timekeeping.last_asked(repository.store)
+    return _plan(job, repository, spread, ask, open_run(repository, job.name, now=ask.now), probed)[1]
 
 
 def run(
     job: Job, repository: Repository, spread: Spread, ask: Ask = AS_USUAL, limits: Limits = DEFAULT
 ) -> list[Report]:
     """Finish what an earlier run left unfinished, then plan and sweep; a report of each."""
+    probed = timekeeping.last_asked(repository.store)
     opened = open_run(repository, job.name, now=ask.now)
     with locks.held(repository.database, repository.uid, run=opened.id) as lock:
         finished = [_finish(repository, spread, row, limits, lock) for row in unfinished(repository)]
-        made, report = _plan(job, repository, spread, ask, opened)
+        made, report = _plan(job, repository, spread, ask, opened, probed)
         return [*filter(None, finished), _sweep(job, repository, spread, made, report, limits, lock)]
 
 
@@ -72,7 +79,7 @@ def sweep(repository: Repository, spread: Spread, run_id: str, limits: Limits = 
     """Carry out the plan of a run; one that was swept before is only told of."""
     found = folders.find(repository.store, repository.prefix, run_id)
     folder, job = Folder(repository.store, repository.prefix, found), every.find(found.job)
-    made, report = plans.read(folder), read_report(folder.get_text("report.json"))
+    made, report = plans.read(folder, repository.core.secret), read_report(folder.get_text("report.json"))
     with locks.held(repository.database, repository.uid, run=made.run) as lock:
         for row in unfinished(repository):
             if row.id != made.run:
@@ -106,7 +113,10 @@ def check_clock(repository: Repository) -> None:
         raise WrongTime(clock, store_now, "the object store's")
 
 
-def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run) -> tuple[Plan, Report]:
+def _plan(
+    job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Run, probed: datetime | None
+) -> tuple[Plan, Report]:
+    moves.check(repository.core)
     marked = _mark(job, repository, spread, ask, opened)
     made = Plan(
         run=opened.id,
@@ -120,6 +130,7 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
         commits=marked.inputs["commits"],
         held=marked.held,
         stored=marked.stored,
+        measure=marked.measure,
         batch=repository.store.delete_batch,
         base=marked.base,
         files=marked.answer.files,
@@ -128,6 +139,10 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
         history=marked.history,
         tidies=tuple(marked.tidies),
         watches=marked.watches,
+        period=None if marked.period is None else marked.period // timedelta(microseconds=1),
+        probed=probed,
+        after_restore=ask.after_restore,
+        dropped_for=marked.dropped_for // timedelta(microseconds=1),
     )
     report = planned(repository, opened, marked, ask.action)
     folder = Folder(repository.store, repository.prefix, opened)
@@ -135,7 +150,7 @@ def _plan(job: Job, repository: Repository, spread: Spread, ask: Ask, opened: Ru
     if marked.change is not None:
         folder.put_text(HISTORY, marked.change.to_json())
     publish(repository, folder, report, made)
-    plans.write(folder, made)
+    plans.write(folder, made, repository.core.secret)
     return made, report
 
 
@@ -161,12 +176,14 @@ def _sweep(
         raise OtherPolicy(made.run, "was cut off, and given up")
     if known is not None and known.state is not RunState.SWEEPING:
         return _told(repository, folder, made, report)
-    guard(made, limits, situation(job, repository, made), resuming=known is not None)
-    let_pass(repository, made)
+    moves.settle(repository.core)
+    moves.check(repository.core)
+    seen = situation(job, repository, made)
+    guard(made, limits, seen, resuming=known is not None)
     began = time.monotonic()
-    with repository.database.write() as tx:
-        locks.check(tx, lock)
-        ledger.begin(tx, repository.uid, _row(made, lock))
+    _begin(repository, made, limits, seen, lock, known)
+    let_pass(repository, made)
+    with repository.database.read() as tx:
         done = {row.number for row in ledger.batches(tx, repository.uid, made.run) if row.file}
     fates = dict(job.before(repository, lock, made)) if job.before else {}
     spread.watch.begins("sweep")
@@ -175,6 +192,18 @@ def _sweep(
     _audit(job, repository, spread, made, lock)
     seconds = {**report.seconds, "sweep": round(time.monotonic() - began, 3)}
     return _told(repository, folder, made, replace(report, seconds=seconds), fates)
+
+
+def _begin(
+    repository: Repository, made: Plan, limits: Limits, seen: Situation, lock: Lock, known: RunRow | None
+) -> None:
+    """The run is on record, in the database and beside the objects, before it removes anything."""
+    with moves.moving(repository.core) as move:
+        locks.check(move.tx, lock)
+        if limits.clock_is_right:
+            traces.agree(move.tx, repository.uid, seen.now)
+        if known is None:
+            move.do(run_began(row_of(made, limits, seen, lock.fence)))
 
 
 def _told(
@@ -207,9 +236,11 @@ def _finish(repository: Repository, spread: Spread, row: RunRow, limits: Limits,
     job = every.find(row.job)
     try:
         folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, row.id))
-        made, report = plans.read(folder), read_report(folder.get_text("report.json"))
+        made, report = plans.read(folder, repository.core.secret), read_report(folder.get_text("report.json"))
         return _sweep(job, repository, spread, made, report, limits, lock)
-    except (StalePlan, OtherPolicy, OutsidePrefix, NotFound, Unreadable):
+    except JournalBroken:
+        raise  # of the repository, not of the run
+    except (StalePlan, OtherPolicy, OutgrownPolicy, OutsidePrefix, NotFound, Unreadable):
         with repository.database.write() as tx:
             locks.check(tx, lock)
             ledger.end(tx, repository.uid, row.id, RunState.ABANDONED, at=repository.clock(), fence=lock.fence)
@@ -234,34 +265,16 @@ def _audit(job: Job, repository: Repository, spread: Spread, made: Plan, lock: L
         locks.check(tx, lock)
         save(tx)
         tickets.forget(tx, repository.uid, before=now - TICKET_LIVES * repository.core.ticket_life)
+        dropped.forget(tx, repository.uid, before=now - DROPPED_KEPT)
         ledger.end(tx, repository.uid, made.run, state, at=now, fence=lock.fence)
 
 
 def refusal(job: Job, repository: Repository, run_id: str, limits: Limits = DEFAULT) -> Refused | None:
     """What a guard would say to a sweep of this plan now."""
-    made = plans.read(
-        Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, run_id))
-    )
+    folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, run_id))
+    made = plans.read(folder, repository.core.secret)
     try:
         guard(made, limits, situation(job, repository, made), resuming=False)
     except Refused as reason:
         return reason
     return None
-
-
-def _row(made: Plan, lock: Lock) -> RunRow:
-    going = made.removes
-    return RunRow(
-        made.run,
-        made.job,
-        made.policy,
-        made.action,
-        made.started_at,
-        None,
-        RunState.SWEEPING,
-        going.objects,
-        going.bytes,
-        lock.fence,
-        refs=len(made.refs),
-        edits=made.edits,
-    )

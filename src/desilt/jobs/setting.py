@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
-from desilt.domain.lint import Lint, lint
-from desilt.domain.policy import ID, Policy, parse
+from desilt.domain.lint import Lint
+from desilt.domain.policy import Policy, parse
 from desilt.errors import BadRequest, NotFound, Refused
 from desilt.jobs.lifecycle import JOB
-from desilt.jobs.paths import has_glob, has_path
+from desilt.jobs.linting import agreed, told
 from desilt.lake import policies
+from desilt.lake.changes import PolicySet
+from desilt.lake.moves import moving
 from desilt.lake.repository import Repository
 
 
@@ -20,17 +21,6 @@ class Set:
 
     policy: Policy
     at: datetime
-
-
-def findings(repository: Repository, policy: Policy) -> list[Lint]:
-    """Everything there is to say about ``policy`` in this repository, the worst first."""
-    return lint(
-        policy,
-        branches=[branch.name for branch in repository.branches()],
-        default_branch=repository.default_branch,
-        has_path=partial(has_path, repository),
-        has_glob=partial(has_glob, repository),
-    )
 
 
 def agree(found: Sequence[Lint], *, confirm: bool) -> None:
@@ -44,12 +34,14 @@ def agree(found: Sequence[Lint], *, confirm: bool) -> None:
             raise Refused(f"{told(some[0])}{more}; if it is meant so, pass --confirm")
 
 
-def keep(repository: Repository, policy: Policy) -> Set:
-    """From here on, runs go by ``policy``; plans that were made for another one are refused."""
-    at = repository.clock()
-    with repository.database.write() as tx:
-        policies.write(tx, repository.uid, JOB, policy.to_json(), at=at)
-    return Set(policy, at)
+def keep(repository: Repository, policy: Policy, found: Sequence[Lint] = ()) -> Set:
+    """From here on, runs go by ``policy``, which somebody wants in spite of what was ``found``.
+
+    Plans that were made for another one are refused.
+    """
+    with moving(repository.core) as move:
+        move.do(PolicySet(JOB, policy.to_json(), agreed(found)))
+        return Set(policy, move.at)
 
 
 def kept(repository: Repository) -> Set:
@@ -58,10 +50,4 @@ def kept(repository: Repository) -> Set:
         found = policies.find(tx, repository.uid, JOB)
     if found is None:
         raise NotFound("lifecycle policy of", repository.name, "set one with `desilt lifecycle set`")
-    return Set(parse(found[0]), found[1])
-
-
-def told(one: Lint) -> str:
-    """A finding in one line."""
-    where = f"rule {one.rule!r}" if ID.fullmatch(one.rule) else one.rule or "policy"
-    return f"{where}: {one.fact}; {one.fix}"
+    return Set(parse(found.document), found.set_at)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from desilt.clock import ManualClock
 from desilt.domain.run import Run, started
 from desilt.errors import DesiltError
 from desilt.jobs.job import Job
-from desilt.lake import ledger, repositories, timekeeping
+from desilt.lake import ledger, repositories, timekeeping, traces
 from desilt.lake.database import Transaction
 from desilt.lake.repository import Repository
 from desilt.runs import folder as folders
@@ -21,6 +22,7 @@ MARKER = "swept.json"
 def situation(job: Job, repository: Repository, made: Plan) -> Situation:
     """How things are as ``made`` is about to be swept."""
     now = repository.clock()
+    asked = [made.probed, timekeeping.last_asked(repository.store)]  # the second before anybody asks again
     earlier = [plan for plan in seen_before(repository, job) if plan.run != made.run]
     with repository.database.read() as tx:
         runs = ledger.every(tx, repository.uid)
@@ -30,11 +32,15 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             repository.uid,
             repository.name,
             job.policy(repository, made),
-            [row for row in runs if row.id != made.run and row.job == job.name],
+            [row for row in runs if row.id != made.run],
             Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW)),
             same_past=knows(tx, repository, made),
             edited=repositories.edited(tx, repository.uid),
             lost=lost(tx, repository, made, earlier),
+            against=job.against(repository, made) if made.removes.objects or made.refs else "",
+            quiet_since=None
+            if isinstance(repository.clock, ManualClock)  # which is meant to be moved
+            else traces.quiet_since(tx, repository.core, now, filter(None, asked)),
         )
 
 
@@ -49,7 +55,7 @@ def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
     for name, run_id in folders.runs_of(repository.store, repository.prefix, job=job.name):
         folder = Folder(repository.store, repository.prefix, Run(run_id, name, started(run_id)))
         try:
-            yield plans.read(folder)
+            yield plans.read(folder, repository.core.secret)
         except DesiltError:
             continue  # unfinished, or unreadable: it tells nothing
         if folder.has(MARKER) and started(run_id) <= repository.clock() + CLOCKS:  # else a clock was wrong then

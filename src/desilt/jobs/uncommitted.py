@@ -18,10 +18,11 @@ from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs import leftovers
-from desilt.jobs.job import Ask, Job, Marked, Stages
+from desilt.jobs.job import STORED, Ask, Job, Marked, Stages
 from desilt.jobs.judging import Answer, judge, questions
 from desilt.jobs.saved import Saved, nothing, read_saved
-from desilt.lake import holds, watermarks
+from desilt.lake import restored as restores
+from desilt.lake import watermarks
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
 from desilt.lake.repository import Repository
@@ -29,7 +30,7 @@ from desilt.runs.plan import Plan
 from desilt.runs.report import Amount
 from desilt.sources import handed_in
 from desilt.sources.held import as_json
-from desilt.sources.inventory import Listed, branch_uids, total
+from desilt.sources.inventory import Inventory, branch_uids, partitions, total
 from desilt.sources.lake import LakeSource, Ticketed
 from desilt.sources.spread import Spread
 
@@ -41,25 +42,28 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     """The plan, written into the run's folder."""
     core = source.repository.core
     before = run.now - core.ticket_life - CLOCK_MARGIN  # fixed before anything is read
+    now = min(run.now, core.clock())  # of what holds: as long as it does by either clock
     stage = Stages(spread.watch)
     saved = nothing if ask.full or ask.inventory else read_saved(core, JOB)
     if any(where < closed(core.clock(), core.ticket_life) for where in saved.settled.values()):
         saved = nothing  # settled too early, by a clock that was wrong
     # In this order, since an address only ever moves from a ticket to a staging area to a commit.
     with stage("tickets and staged"):
-        tickets = source.open_tickets(run, min(run.now, core.clock()))
+        tickets = source.open_tickets(run, now)
         restored = source.restored(run, before)
-        with core.database.read() as tx:
-            ordered = source.held(run, [hold for hold in holds.every(tx, core.uid) if hold.counts(run.now)])
         staged = source.staged(run)
+        dropped = source.dropped(run, now - ask.dropped_for)
     with stage("commits and ranges"):
         committed = source.committed(run)
+        ordered = source.held(run, [hold for hold in committed.holds if hold.counts(now)])
     with stage("inventory"):
         found = branch_uids(core.store, core.prefix)
         if ask.branch is not None:
             found = [chosen(source, ask.branch, staged.branches)]
-        stored = listed(run, source, spread, ask, found, saved)
-    long_ago = closed(min(run.now, core.clock()), core.ticket_life)
+        inventory = listed(run, source, spread, ask, found, saved)
+        restores.check_partitions(core, inventory.partitions)  # which were listed before
+        stored = inventory.listed
+    long_ago = closed(now, core.ticket_life)
     until = {} if ask.inventory else settling(found, saved, tickets, long_ago)
 
     def judged() -> Answer:
@@ -68,6 +72,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             Reason.TICKET: [tickets.file],
             Reason.RESTORED: [restored],
             Reason.HELD: [ordered],
+            Reason.DROPPED: [dropped],
             Reason.COMMITTED: committed.files,
         }
         asked = questions(
@@ -75,6 +80,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             [*(one.file for one in stored), *saved.pending],
             held,
             before=before,
+            copied_at=None if ask.after_restore else restores.kept_since(core),
             folder=f"{core.prefix}{run.folder}",
             width=spread.width,
             scope="" if ask.branch is None else branch_prefix(found[0]),
@@ -120,12 +126,14 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         committed.mark,
         held=committed.entries + staged.entries + tickets.file.rows,
         stored=judged_now + known,
+        measure=STORED if ask.branch is None else f"objects of branch {found[0]}",
+        dropped_for=ask.dropped_for,
         base=saved.run or current(source),
         saves=None if ask.inventory else saved.after(answer, until, found, whole=ask.branch is None),
     )
 
 
-def listed(run: Run, source: LakeSource, spread: Spread, ask: Ask, branches: list[str], saved: Saved) -> list[Listed]:
+def listed(run: Run, source: LakeSource, spread: Spread, ask: Ask, branches: list[str], saved: Saved) -> Inventory:
     """What is stored: all of it, or what is new since the last run, or what somebody else listed."""
     if ask.inventory is None:
         return source.inventory(run, branches=None if ask.branch is None else branches, newer_than=saved.settled)
@@ -141,7 +149,8 @@ def listed(run: Run, source: LakeSource, spread: Spread, ask: Ask, branches: lis
         now=run.now,
         max_age=ask.max_inventory_age,
     )
-    return handed.listed
+    parts = [part for branch in branches for part in partitions(core.store, core.prefix, branch)]
+    return Inventory(handed.listed, parts)
 
 
 def judged_objects(answer: Answer) -> int:
@@ -201,6 +210,8 @@ def save(plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]
             watermarks.write(tx, uid, JOB, plan.run, value)
         else:  # another run came between: what either knows is not all there is to know
             watermarks.forget(tx, uid, JOB)
+        if plan.after_restore:
+            restores.let_go(tx, uid)
 
     return write
 

@@ -11,11 +11,14 @@ from datetime import datetime, timedelta
 
 from desilt.domain.history import Commit, new_commit
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
-from desilt.lake import bases, commits, refs, repositories, returning, staging, timekeeping
+from desilt.lake import bases, commits, refs, returning, staging, timekeeping
 from desilt.lake.apply import apply
+from desilt.lake.changes import AreasTaken, HeadMoved, TablesBack, committed
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
+from desilt.lake.dropped import Dropping
 from desilt.lake.merge import Strategy, merge
+from desilt.lake.moves import moving, settle
 from desilt.lake.partitions import new_uid
 from desilt.lake.ranges import EMPTY
 from desilt.lake.refs import Branch
@@ -41,6 +44,7 @@ class Committer:
 
     def commit(self, branch: str, signature: Signature, *, allow_empty: bool) -> Commit:
         """What is staged on ``branch``, sealed and made a commit."""
+        settle(self._core)  # one that was cut off may be this very commit
         sealed = self._seal(branch, allow_empty=allow_empty)
         for _ in range(TRIES):
             begun = self._core.clock()
@@ -165,17 +169,19 @@ class Committer:
         """
         timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store))
         needed = returning.look(self._core, metarange, begun=begun)
-        with self._core.database.write() as tx:
-            repositories.moved(tx, self._core.uid)  # always before the branch: locks are taken in one order
+        with moving(self._core) as move:  # always before the branch: locks are taken in one order
+            tx = move.tx
             now = refs.branch(tx, self._core.uid, branch, lock="alone")
             if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:
                 return None
             commits.require(tx, self._core.uid, [one.id for one in (*parents, *using)])
-            returning.bring_back(tx, self._core, needed)
+            if back := returning.coming_back(tx, self._core, needed):
+                move.do(TablesBack(back))
             made = self._new(tx, parents, metarange, signature)
-            commits.insert(tx, self._core.uid, made)
-            refs.move(tx, now, head=made.id)
-            self._take(tx, now, taking)
+            move.do(committed(made))
+            move.do(HeadMoved(now.name, now.uid, made.id))
+            if taking:
+                move.do(AreasTaken(now.uid, taking))
             return made
 
     def _new(self, tx: Transaction, parents: Sequence[Commit], metarange: str, signature: Signature) -> Commit:
@@ -198,9 +204,7 @@ class Committer:
         with self._core.database.write() as tx:
             now = refs.branch(tx, self._core.uid, branch, lock="alone")
             if (now.head, now.sealed) == (seen.head, seen.sealed):
-                self._take(tx, now, seen.sealed)
-
-    def _take(self, tx: Transaction, branch: Branch, tokens: tuple[str, ...]) -> None:
-        for token in tokens:
-            refs.unseal(tx, branch.uid, token)
-            staging.drop(tx, token)
+                at = self._core.clock()
+                for token in seen.sealed:
+                    staging.drop(tx, token, Dropping(self._core.uid, now.uid, at))
+                refs.take(tx, now.uid, seen.sealed, fresh=new_uid(at))

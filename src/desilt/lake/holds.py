@@ -1,7 +1,7 @@
 """Orders to keep, by people: below a prefix, at a ref, or one object; with a reason, and until a day or for good.
 
 Whoever marks reads them; whoever sweeps looks again for those made since. A new
-hold counts as a move of refs, so that no batch can pass it by.
+hold is a move like one of refs, so that no batch can pass it by.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import NotFound
-from desilt.lake import commits, repositories
+from desilt.lake import commits
 from desilt.lake.database import Row, Transaction
 
 COLUMNS = "id, kind, value, reason, made_at, until, inserted"
@@ -43,12 +43,10 @@ class Hold:
 
 def add(tx: Transaction, repository: str, hold: Hold) -> None:
     """From this transaction on, nothing that ``hold`` names goes."""
-    repositories.moved(tx, repository)
     until = None if hold.until is None else microseconds(hold.until)
     tx.execute(
         f"INSERT INTO holds (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        *(repository, hold.id, hold.kind, hold.value, hold.reason, microseconds(hold.made_at), until),
-        repositories.generation(tx, repository),
+        *(repository, hold.id, hold.kind, hold.value, hold.reason, microseconds(hold.made_at), until, hold.inserted),
     )
 
 

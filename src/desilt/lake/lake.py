@@ -17,9 +17,11 @@ from desilt.domain.history import new_commit
 from desilt.domain.names import check_branch, check_repository
 from desilt.domain.times import check_date
 from desilt.errors import InvalidUri, NotFound, StorageFailed
-from desilt.lake import commits, refs, repositories, schema, timekeeping
+from desilt.lake import repositories, schema, timekeeping
+from desilt.lake.changes import RepositoryMade, branch_made, committed
 from desilt.lake.core import Core
 from desilt.lake.database import Database, open_database
+from desilt.lake.moves import moving_in
 from desilt.lake.partitions import new_uid
 from desilt.lake.ranges import EMPTY, RAGGEDNESS, Ranges
 from desilt.lake.refs import Branch
@@ -131,8 +133,10 @@ class Lake:
         )
         with self.database.write() as tx:
             repositories.insert(tx, row)
-            commits.insert(tx, row.uid, first)
-            refs.create_branch(tx, row.uid, Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now))
+            with moving_in(tx, core) as made:
+                made.do(RepositoryMade(name, default_branch))
+                made.do(committed(first))
+                made.do(branch_made(Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now)))
         return Repository(core)
 
     def repository(self, name: str | None = None) -> Repository:

@@ -8,7 +8,10 @@ from enum import StrEnum
 from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Row, Transaction
 
-RUN = "id, job, policy, action, started_at, ended_at, state, objects, bytes, fence, ended_fence, refs, edits"
+RUN = (
+    "id, job, policy, action, started_at, ended_at, state, objects, bytes, fence, ended_fence, refs, edits, "
+    "measure, stored_objects, stored_bytes, period, agreed"
+)
 BATCH = "number, file, asked, removed, gone, failed, held_again, removed_bytes, tables"
 
 
@@ -36,6 +39,11 @@ class RunRow:
     ended_fence: int | None = None  # another one: it was cut off, and taken over
     refs: int = 0  # planned to go
     edits: int = 0  # commits planned to be edited, or to go
+    measure: str = ""  # of what there was so much when it was planned
+    stored_objects: int = 0
+    stored_bytes: int = 0
+    period: int | None = None  # microseconds: how long what it let go had been kept at least
+    agreed: int = 0  # 1: somebody raised a limit for it, and it needed that
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +65,11 @@ def begin(tx: Transaction, repository: str, run: RunRow) -> None:
     """Before anything is removed: the run is on record. Begun twice, it is begun once."""
     ended = None if run.ended_at is None else microseconds(run.ended_at)
     tx.execute(
-        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        f"INSERT INTO runs (repository, {RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
         *(repository, run.id, run.job, run.policy, run.action, microseconds(run.started_at), ended),
         *(run.state, run.objects, run.bytes, run.fence, run.ended_fence, run.refs, run.edits),
+        *(run.measure, run.stored_objects, run.stored_bytes, run.period, run.agreed),
     )
 
 

@@ -11,6 +11,7 @@ from desilt.domain.times import microseconds, nanoseconds
 from desilt.errors import BadRequest, BadTicket, NotFound
 from desilt.lake import refs, repositories, staging, tickets, tombstones
 from desilt.lake.core import Core
+from desilt.lake.dropped import Dropping
 from desilt.lake.partitions import Partitions
 from desilt.lake.uploading import About, Metered
 from desilt.sstable.values import encode_entry
@@ -68,7 +69,7 @@ def link(core: Core, branch: str, path: str, token: str, about: About, *, checks
             raise BadTicket(path, "was made for another branch")
         tickets.use(tx, ticket, now=core.clock())
         tombstones.refuse_gone(tx, core.uid, ticket.address, path)
-        staging.stage(tx, on.token, key, encode_entry(entry))
+        staging.stage(tx, on.token, key, encode_entry(entry), Dropping(core.uid, on.uid, core.clock()))
     return entry
 
 
@@ -105,5 +106,5 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
     with core.database.write() as tx:
         repositories.writing(tx, core.uid)
         on = refs.branch(tx, core.uid, branch, lock="shared")
-        staging.stage(tx, on.token, key, encode_entry(entry))
+        staging.stage(tx, on.token, key, encode_entry(entry), Dropping(core.uid, on.uid, core.clock()))
     return entry

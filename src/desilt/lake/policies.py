@@ -1,7 +1,8 @@
 """What the owner of a repository told a job to do."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,15 +10,27 @@ from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Transaction
 
 
-def write(tx: Transaction, repository: str, job: str, document: Mapping[str, Any], *, at: datetime) -> None:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A policy as it was set."""
+
+    document: Mapping[str, Any]
+    set_at: datetime
+    agreed: frozenset[str]  # what lint wanted a yes to then, and got
+
+
+def write(
+    tx: Transaction, repository: str, job: str, document: Mapping[str, Any], agreed: Iterable[str], *, at: datetime
+) -> None:
     tx.execute(
-        "INSERT INTO policies (repository, job, document, set_at) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (repository, job) DO UPDATE SET document = excluded.document, set_at = excluded.set_at",
-        *(repository, job, json.dumps(document), microseconds(at)),
+        "INSERT INTO policies (repository, job, document, set_at, agreed) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (repository, job) DO UPDATE SET document = excluded.document, set_at = excluded.set_at, "
+        "agreed = excluded.agreed",
+        *(repository, job, json.dumps(document), microseconds(at), json.dumps(sorted(agreed))),
     )
 
 
-def find(tx: Transaction, repository: str, job: str) -> tuple[Mapping[str, Any], datetime] | None:
-    """The policy as it was set, and when."""
-    row = tx.one("SELECT document, set_at FROM policies WHERE repository = ? AND job = ?", repository, job)
-    return (json.loads(row[0]), moment(row[1])) if row else None
+def find(tx: Transaction, repository: str, job: str) -> Kept | None:
+    """The policy that a job goes by."""
+    row = tx.one("SELECT document, set_at, agreed FROM policies WHERE repository = ? AND job = ?", repository, job)
+    return Kept(json.loads(row[0]), moment(row[1]), frozenset(json.loads(row[2]))) if row else None

@@ -6,7 +6,7 @@ first parents up, ``^N`` to the Nth parent.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -67,6 +67,14 @@ def branch(tx: Transaction, repository: str, name: str, *, lock: Lock | None = N
     return _branch(tx, row)
 
 
+def branch_by_uid(tx: Transaction, uid: str) -> Branch:
+    """The branch that no other can be taken for."""
+    row = tx.one("SELECT name, uid, head, token, created_at FROM branches WHERE uid = ?", uid)
+    if row is None:
+        raise NotFound("branch with uid", uid)
+    return _branch(tx, row)
+
+
 def branches(tx: Transaction, repository: str) -> list[Branch]:
     return [_branch(tx, row) for row in list(tx.rows(f"{SELECT_BRANCH} ORDER BY name", repository))]
 
@@ -87,8 +95,8 @@ def delete_branch(tx: Transaction, repository: str, old: Branch, *, at: datetime
     tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
 
 
-def move(tx: Transaction, moved: Branch, *, head: str) -> None:
-    tx.execute("UPDATE branches SET head = ? WHERE uid = ?", head, moved.uid)
+def move(tx: Transaction, branch_uid: str, *, head: str) -> None:
+    tx.execute("UPDATE branches SET head = ? WHERE uid = ?", head, branch_uid)
 
 
 def seal(tx: Transaction, sealing: Branch, *, token: str) -> None:
@@ -99,9 +107,11 @@ def seal(tx: Transaction, sealing: Branch, *, token: str) -> None:
     tx.execute("UPDATE branches SET token = ? WHERE uid = ?", token, sealing.uid)
 
 
-def unseal(tx: Transaction, branch_uid: str, token: str) -> None:
-    """Forget that ``token`` was sealed: it has become a commit, or was moved."""
-    tx.execute("DELETE FROM sealed WHERE branch = ? AND token = ?", branch_uid, token)
+def take(tx: Transaction, branch_uid: str, tokens: Sequence[str], *, fresh: str) -> None:
+    """Forget staging areas that have become a commit; a branch that writes to one of them goes on with ``fresh``."""
+    for token in tokens:
+        tx.execute("DELETE FROM sealed WHERE branch = ? AND token = ?", branch_uid, token)
+        tx.execute("UPDATE branches SET token = ? WHERE uid = ? AND token = ?", fresh, branch_uid, token)
 
 
 def restart(tx: Transaction, fresh: Branch, *, token: str) -> None:

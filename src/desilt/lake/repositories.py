@@ -2,11 +2,10 @@
 
 A writer that is about to hold an address takes :func:`writing`; a sweep that is
 about to condemn addresses takes :func:`condemning`, and waits until those who are
-writing are done. Whoever moves a ref calls :func:`moved`, so that a plan can tell
-whether refs are still what it saw.
+writing are done. Every move counts up the *generation*, so that a plan can tell
+whether refs are still what it saw; :mod:`desilt.lake.moves` makes moves.
 """
 
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -33,7 +32,7 @@ class RepositoryRow:
 def insert(tx: Transaction, new: RepositoryRow) -> None:
     stands_at = None if new.manual_now is None else microseconds(new.manual_now)
     made = tx.execute(
-        f"INSERT INTO repositories ({COLUMNS}, generation) VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
+        f"INSERT INTO repositories ({COLUMNS}, generation) VALUES (?, ?, ?, ?, ?, ?, ?, -1) ON CONFLICT DO NOTHING",
         *(new.name, new.uid, new.default_branch, microseconds(new.created_at), new.secret),
         *(new.ticket_life // timedelta(microseconds=1), stands_at),
     )
@@ -68,7 +67,7 @@ def manual_now(database: Database, uid: str) -> datetime | None:
 
 
 def generation(tx: Transaction, uid: str) -> int:
-    """How often refs of this repository have moved."""
+    """How often refs of this repository have moved, and what else its journal has."""
     row = tx.one("SELECT generation FROM repositories WHERE uid = ?", uid)
     if row is None:
         raise NotFound("repository", uid)
@@ -77,23 +76,38 @@ def generation(tx: Transaction, uid: str) -> int:
 
 def mark_at(tx: Transaction, uid: str, generation: int) -> str:
     """What tells this move of refs from another with the same number; "" for one that was never made here."""
-    row = tx.one("SELECT mark FROM moves WHERE repository = ? AND generation = ?", uid, generation)
+    row = tx.one("SELECT mark FROM journal WHERE repository = ? AND generation = ?", uid, generation)
     return str(row[0]) if row else ""
 
 
-def moved(tx: Transaction, uid: str) -> None:
-    """A ref moves in this transaction."""
+def begin_move(tx: Transaction, uid: str, mark: str, *, number: int | None = None) -> tuple[int, int]:
+    """In this transaction the next move is made, or one of another number; its generation, and the one before it.
+
+    Until the transaction ends, nothing is condemned, and nobody else moves anything.
+    """
     tx.lock(uid, shared=True)
-    tx.execute("UPDATE repositories SET generation = generation + 1 WHERE uid = ?", uid)
-    tx.execute(
-        "INSERT INTO moves (repository, generation, mark) SELECT uid, generation, ? FROM repositories WHERE uid = ?",
-        *(secrets.token_hex(8), uid),
-    )
+    tx.execute("UPDATE repositories SET generation = generation + 1 WHERE uid = ?", uid)  # whoever comes next waits
+    before = generation(tx, uid) - 1
+    made = before + 1 if number is None else number
+    tx.execute("UPDATE repositories SET generation = ? WHERE uid = ?", made, uid)
+    tx.execute("INSERT INTO journal (repository, generation, mark) VALUES (?, ?, ?)", uid, made, mark)
+    return made, before
 
 
-def edit(tx: Transaction, uid: str) -> None:
-    """History is edited in this transaction, or commits go: plans made before are refused."""
-    moved(tx, uid)
+def undo_move(tx: Transaction, uid: str, generation: int, before: int) -> None:
+    """Nothing was moved after all."""
+    tx.execute("UPDATE repositories SET generation = ? WHERE uid = ?", before, uid)
+    tx.execute("DELETE FROM journal WHERE repository = ? AND generation = ?", uid, generation)
+
+
+def journal_from(tx: Transaction, uid: str) -> int:
+    """The first generation that has a record beside the objects."""
+    row = tx.one("SELECT journal_from FROM repositories WHERE uid = ?", uid)
+    return int(row[0]) if row else 0
+
+
+def edited_now(tx: Transaction, uid: str) -> None:
+    """History is edited in this move, or commits go: plans made before are refused."""
     tx.execute("UPDATE repositories SET edited = generation WHERE uid = ?", uid)
 
 

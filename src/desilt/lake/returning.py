@@ -35,12 +35,11 @@ def look(core: Core, metarange: str, *, begun: datetime) -> Needed:
     """
     if metarange == EMPTY:
         return Needed((), {})
-    first = FOLDER + metarange
     try:
-        addresses = (first, *(FOLDER + listed.id for listed in core.ranges.metarange(metarange)))
+        addresses = tables_of(core, metarange)
     except MissingTable:
         with core.database.read() as tx:
-            _refuse(tombstones.found_in(tx, core.uid, [first]))
+            _refuse(tombstones.found_in(tx, core.uid, [FOLDER + metarange]))
         raise
     with core.database.read() as tx:
         stones = {
@@ -51,12 +50,30 @@ def look(core: Core, metarange: str, *, begun: datetime) -> Needed:
     return Needed(addresses, {address: stone for address, stone in stones.items() if _is_there(core, address)})
 
 
-def bring_back(tx: Transaction, core: Core, needed: Needed) -> None:
-    """In the transaction that makes the commit: no table it needs has a tombstone from here on."""
+def coming_back(tx: Transaction, core: Core, needed: Needed) -> tuple[tuple[str, str], ...]:
+    """In the transaction that makes the commit: the tombstones of tables it needs, each by run and address.
+
+    They are to be lifted with it; where one may not be, the commit is refused.
+    """
     stones = _stones(tx, core, needed.addresses)
     _refuse({address: stone for address, stone in stones.items() if needed.liftable.get(address) != stone})
-    for address, stone in stones.items():
-        tombstones.lift(tx, core.uid, stone.run, [address], State.RESTORED, at=core.clock())
+    return tuple((stone.run, address) for address, stone in stones.items())
+
+
+def tables_of(core: Core, metarange: str) -> tuple[str, ...]:
+    """The addresses of a metarange that is there, and of its ranges."""
+    return (FOLDER + metarange, *(FOLDER + listed.id for listed in core.ranges.metarange(metarange)))
+
+
+def stored_tables(core: Core, metarange: str) -> tuple[str, ...]:
+    """The same, each seen in the store; :class:`MissingTable` if one is not there."""
+    if metarange == EMPTY:
+        return ()
+    addresses = tables_of(core, metarange)
+    for address in addresses:
+        if not _is_there(core, address):
+            raise MissingTable(address.removeprefix(FOLDER))
+    return addresses
 
 
 def _stones(tx: Transaction, core: Core, addresses: tuple[str, ...]) -> dict[str, Tombstone]:

@@ -4,27 +4,115 @@ Times are microseconds since 1970, UTC. Paths are bytes, so that both databases
 sort them alike. ``repository`` is a repository's uid, never its name.
 """
 
-from itertools import islice
-
 from desilt.errors import NewerSchema, Unreadable
 from desilt.lake.database import Database, Transaction
-from desilt.lake.staging import address_of
+from desilt.lake.migrations import STEPS
 
-PAGE = 10_000
+VERSION = 4
 
-VERSION = 3
-
-STAGING = """CREATE TABLE staging (
+TABLES = [
+    "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE repositories (
+        name TEXT PRIMARY KEY,
+        uid TEXT NOT NULL UNIQUE,
+        default_branch TEXT NOT NULL,
+        created_at {int} NOT NULL,
+        generation {int} NOT NULL,  -- counts every move of a ref, and whatever else the journal has
+        journal_from {int} NOT NULL DEFAULT 0, -- the first generation that has a record beside the objects
+        edited {int} NOT NULL DEFAULT 0, -- the generation at which history was last edited
+        kept_since {int},           -- after a restore: what was uploaded since then and not committed stays
+        clock_right_at {int},       -- when somebody last said that a clock which had jumped is right
+        secret TEXT NOT NULL,       -- signs tickets, plans and records
+        ticket_life {int} NOT NULL, -- microseconds
+        manual_now {int}            -- where the clock stands; NULL: it is the system's
+    )""",
+    """CREATE TABLE commits (
+        repository TEXT NOT NULL,
+        id TEXT NOT NULL,
+        parents TEXT NOT NULL,    -- JSON list, the committed-to branch's first
+        metarange TEXT NOT NULL,
+        created_at {int} NOT NULL,
+        committer TEXT NOT NULL,
+        message TEXT NOT NULL,
+        metadata TEXT NOT NULL,   -- JSON object
+        generation {int} NOT NULL,
+        added {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
+        let_go_at {int},          -- when a ref or a hold last let go of it, or an edit did; NULL: never
+        was TEXT,                 -- JSON list: the parents it was made with; NULL: those it has
+        PRIMARY KEY (repository, id)
+    )""",
+    "CREATE INDEX commits_inserted ON commits (repository, added)",
+    """CREATE TABLE collected (     -- commits that a run removed: gone for readers, but known to merges
+        repository TEXT NOT NULL,
+        id TEXT NOT NULL,
+        parents TEXT NOT NULL,    -- JSON list, as the commit was made
+        created_at {int} NOT NULL,
+        generation {int} NOT NULL,
+        run TEXT NOT NULL,
+        collected_at {int} NOT NULL,
+        PRIMARY KEY (repository, id)
+    )""",
+    """CREATE TABLE branches (
+        repository TEXT NOT NULL,
+        name TEXT NOT NULL,
+        uid TEXT NOT NULL UNIQUE, -- never used again, not even by a branch of the same name
+        head TEXT NOT NULL,
+        token TEXT NOT NULL,      -- the staging area that writes go to
+        created_at {int} NOT NULL,
+        PRIMARY KEY (repository, name)
+    )""",
+    """CREATE TABLE sealed (        -- staging areas that a commit has taken, or is taking
+        branch TEXT NOT NULL,
+        position {int} NOT NULL,  -- later ones hide earlier ones
+        token TEXT NOT NULL,
+        PRIMARY KEY (branch, position)
+    )""",
+    """CREATE TABLE tags (
+        repository TEXT NOT NULL,
+        name TEXT NOT NULL,
+        target TEXT NOT NULL,
+        created_at {int} NOT NULL,
+        PRIMARY KEY (repository, name)
+    )""",
+    """CREATE TABLE staging (
         token TEXT NOT NULL,
         path {blob} NOT NULL,
         value {blob},             -- as in a range; NULL: the path is removed
         address TEXT,             -- of the value
         PRIMARY KEY (token, path),
         CHECK (value IS NULL OR address IS NOT NULL) -- whoever knows nothing of addresses must not stage
-    ) {clustered}"""
-
-RUNS = [
-    """CREATE TABLE moves (         -- of refs, each with a mark of its own: a restored database has other marks
+    ) {clustered}""",
+    "CREATE INDEX staging_addresses ON staging (address)",
+    """CREATE TABLE dropped (       -- what a staging area pointed to and does no longer; forgotten after a while
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        branch TEXT NOT NULL,     -- its uid
+        path {blob} NOT NULL,
+        dropped_at {int} NOT NULL,
+        PRIMARY KEY (repository, address, branch, path)
+    ) {clustered}""",
+    "CREATE INDEX dropped_by_time ON dropped (repository, dropped_at)",
+    """CREATE TABLE tickets (       -- uploads under way that may outlive what their name allows
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        branch TEXT NOT NULL,
+        path {blob} NOT NULL,
+        expires_at {int} NOT NULL,
+        PRIMARY KEY (repository, address)
+    )""",
+    """CREATE TABLE tombstones (    -- the ledger: addresses that a run has removed, or is removing
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        run TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        condemned_at {int} NOT NULL,
+        size_bytes {int} NOT NULL DEFAULT 0,
+        batch {int} NOT NULL DEFAULT -1,
+        state TEXT NOT NULL DEFAULT 'condemned', -- what became of the object; 'restored' is no tombstone any more
+        restored_at {int},
+        PRIMARY KEY (repository, address)
+    )""",
+    """CREATE TABLE journal (       -- every move, each with a mark of its own: a restored database has other marks
         repository TEXT NOT NULL,
         generation {int} NOT NULL,
         mark TEXT NOT NULL,
@@ -55,6 +143,11 @@ RUNS = [
         edits {int} NOT NULL DEFAULT 0, -- of history: commits planned to be edited, or to go
         objects {int} NOT NULL,   -- planned
         bytes {int} NOT NULL,
+        measure TEXT NOT NULL DEFAULT '', -- of what there was so much when it was planned
+        stored_objects {int} NOT NULL DEFAULT 0,
+        stored_bytes {int} NOT NULL DEFAULT 0,
+        period {int},             -- microseconds: how long what it let go had been kept at least
+        agreed {int} NOT NULL DEFAULT 0, -- 1: somebody raised a limit for it, and it needed that
         PRIMARY KEY (repository, id)
     )""",
     """CREATE TABLE batches (       -- of runs: written with its tombstones, and again when every object has a result
@@ -77,6 +170,7 @@ RUNS = [
         job TEXT NOT NULL,
         document TEXT NOT NULL,   -- JSON
         set_at {int} NOT NULL,
+        agreed TEXT NOT NULL DEFAULT '[]', -- JSON list: what lint wanted a yes to, and got
         PRIMARY KEY (repository, job)
     )""",
     """CREATE TABLE holds (         -- orders to keep, by people
@@ -97,94 +191,6 @@ RUNS = [
         value TEXT NOT NULL,      -- JSON
         PRIMARY KEY (repository, job)
     )""",
-]
-
-COLLECTED = """CREATE TABLE collected (     -- commits that a run removed: gone for readers, but known to merges
-        repository TEXT NOT NULL,
-        id TEXT NOT NULL,
-        parents TEXT NOT NULL,    -- JSON list, as the commit was made
-        created_at {int} NOT NULL,
-        generation {int} NOT NULL,
-        run TEXT NOT NULL,
-        collected_at {int} NOT NULL,
-        PRIMARY KEY (repository, id)
-    )"""
-
-TABLES = [
-    "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    """CREATE TABLE repositories (
-        name TEXT PRIMARY KEY,
-        uid TEXT NOT NULL UNIQUE,
-        default_branch TEXT NOT NULL,
-        created_at {int} NOT NULL,
-        generation {int} NOT NULL,  -- counts every move of a ref
-        edited {int} NOT NULL DEFAULT 0, -- the generation at which history was last edited
-        secret TEXT NOT NULL,       -- signs tickets
-        ticket_life {int} NOT NULL, -- microseconds
-        manual_now {int}            -- where the clock stands; NULL: it is the system's
-    )""",
-    """CREATE TABLE commits (
-        repository TEXT NOT NULL,
-        id TEXT NOT NULL,
-        parents TEXT NOT NULL,    -- JSON list, the committed-to branch's first
-        metarange TEXT NOT NULL,
-        created_at {int} NOT NULL,
-        committer TEXT NOT NULL,
-        message TEXT NOT NULL,
-        metadata TEXT NOT NULL,   -- JSON object
-        generation {int} NOT NULL,
-        added {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
-        let_go_at {int},          -- when a ref or a hold last let go of it, or an edit did; NULL: never
-        was TEXT,                 -- JSON list: the parents it was made with; NULL: those it has
-        PRIMARY KEY (repository, id)
-    )""",
-    "CREATE INDEX commits_inserted ON commits (repository, added)",
-    COLLECTED,
-    """CREATE TABLE branches (
-        repository TEXT NOT NULL,
-        name TEXT NOT NULL,
-        uid TEXT NOT NULL UNIQUE, -- never used again, not even by a branch of the same name
-        head TEXT NOT NULL,
-        token TEXT NOT NULL,      -- the staging area that writes go to
-        created_at {int} NOT NULL,
-        PRIMARY KEY (repository, name)
-    )""",
-    """CREATE TABLE sealed (        -- staging areas that a commit has taken, or is taking
-        branch TEXT NOT NULL,
-        position {int} NOT NULL,  -- later ones hide earlier ones
-        token TEXT NOT NULL,
-        PRIMARY KEY (branch, position)
-    )""",
-    """CREATE TABLE tags (
-        repository TEXT NOT NULL,
-        name TEXT NOT NULL,
-        target TEXT NOT NULL,
-        created_at {int} NOT NULL,
-        PRIMARY KEY (repository, name)
-    )""",
-    STAGING,
-    "CREATE INDEX staging_addresses ON staging (address)",
-    """CREATE TABLE tickets (       -- uploads under way that may outlive what their name allows
-        repository TEXT NOT NULL,
-        address TEXT NOT NULL,
-        branch TEXT NOT NULL,
-        path {blob} NOT NULL,
-        expires_at {int} NOT NULL,
-        PRIMARY KEY (repository, address)
-    )""",
-    """CREATE TABLE tombstones (    -- the ledger: addresses that a run has removed, or is removing
-        repository TEXT NOT NULL,
-        address TEXT NOT NULL,
-        run TEXT NOT NULL,
-        rule TEXT NOT NULL,
-        condemned_at {int} NOT NULL,
-        size_bytes {int} NOT NULL DEFAULT 0,
-        batch {int} NOT NULL DEFAULT -1,
-        state TEXT NOT NULL DEFAULT 'condemned', -- what became of the object; 'restored' is no tombstone any more
-        restored_at {int},
-        PRIMARY KEY (repository, address)
-    )""",
-    *RUNS,
     """CREATE TABLE partitions (
         branch TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -229,66 +235,10 @@ def upgrade(database: Database) -> None:
     with database.write() as tx:
         tx.alone()
         version = _version(tx, database)
+        for step in range(version or VERSION, VERSION):
+            STEPS[step](tx, lambda statement: tx.execute(statement.format(**database.types)))
         if version is not None and version < VERSION:
-            _from_1(tx, database) if version == 1 else _from_2(tx, database)
-            _from_1_or_2(tx, database)
             tx.execute("UPDATE settings SET value = ? WHERE key = 'schema'", str(VERSION))
-
-
-def _from_1(tx: Transaction, database: Database) -> None:
-    """Staged entries, commits and tombstones learn what a sweep asks them; runs get their tables."""
-    _execute(
-        tx,
-        database,
-        "ALTER TABLE commits ADD COLUMN added {int} NOT NULL DEFAULT 0",
-        "CREATE INDEX commits_inserted ON commits (repository, added)",
-        "ALTER TABLE tombstones ADD COLUMN size_bytes {int} NOT NULL DEFAULT 0",
-        "ALTER TABLE tombstones ADD COLUMN batch {int} NOT NULL DEFAULT -1",
-        "ALTER TABLE tombstones ADD COLUMN state TEXT NOT NULL DEFAULT 'condemned'",
-        "ALTER TABLE tombstones ADD COLUMN restored_at {int}",
-        *RUNS,
-        "ALTER TABLE staging RENAME TO staging_1",
-        STAGING,
-        "CREATE INDEX staging_addresses ON staging (address)",
-    )
-    old = ((token, bytes(path), value) for token, path, value in tx.rows("SELECT token, path, value FROM staging_1"))
-    while page := list(islice(old, PAGE)):
-        tx.execute_many(
-            "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?)",
-            ((token, path, value, address_of(path, value)) for token, path, value in page),
-        )
-    tx.execute("DROP TABLE staging_1")
-
-
-def _from_2(tx: Transaction, database: Database) -> None:
-    """Runs that were there before count edits too.
-
-    An older desilt that is still open knows nothing of edited history; without ``inserted`` it can no longer commit.
-    """
-    _execute(
-        tx,
-        database,
-        "ALTER TABLE runs ADD COLUMN edits {int} NOT NULL DEFAULT 0",
-        "ALTER TABLE batches ADD COLUMN tables {int} NOT NULL DEFAULT 0",
-        "ALTER TABLE commits RENAME COLUMN inserted TO added",
-    )
-
-
-def _from_1_or_2(tx: Transaction, database: Database) -> None:
-    """History can be edited, and commits can go."""
-    _execute(
-        tx,
-        database,
-        "ALTER TABLE repositories ADD COLUMN edited {int} NOT NULL DEFAULT 0",
-        "ALTER TABLE commits ADD COLUMN let_go_at {int}",
-        "ALTER TABLE commits ADD COLUMN was TEXT",
-        COLLECTED,
-    )
-
-
-def _execute(tx: Transaction, database: Database, *statements: str) -> None:
-    for statement in statements:
-        tx.execute(statement.format(**database.types))
 
 
 def _version(tx: Transaction, database: Database) -> int | None:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from desilt.lake import dropped
 from desilt.lake.database import Row, Transaction
+from desilt.lake.dropped import Dropping
 from desilt.lake.records import paired
 from desilt.sstable.values import decode_entry
 
@@ -21,8 +23,9 @@ CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("val
 """One row per path that changes: its new value, or null where the path goes. In key order."""
 
 
-def stage(tx: Transaction, token: str, path: bytes, value: bytes | None) -> None:
+def stage(tx: Transaction, token: str, path: bytes, value: bytes | None, dropping: Dropping) -> None:
     """``path`` now means ``value``; None hides what the commit below has there."""
+    dropped.write(tx, dropping, "token = ? AND path = ?", token, path)
     tx.execute(
         "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?) "
         "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value, address = excluded.address",
@@ -45,15 +48,28 @@ def holders(tx: Transaction, addresses: Sequence[str]) -> set[str]:
     return found
 
 
-def unstage(tx: Transaction, token: str, path: bytes) -> int:
+def unstage(tx: Transaction, token: str, path: bytes, dropping: Dropping) -> int:
     """Forget ``path`` in this one staging area; 0 if it knew nothing of it."""
+    dropped.write(tx, dropping, "token = ? AND path = ?", token, path)
     return tx.execute("DELETE FROM staging WHERE token = ? AND path = ?", token, path)
 
 
-def drop(tx: Transaction, token: str, prefix: bytes = b"") -> int:
+def drop(tx: Transaction, token: str, dropping: Dropping, prefix: bytes = b"") -> int:
     """Forget everything staged below ``prefix``; how much that was."""
     where, values = _between(prefix)
+    dropped.write(tx, dropping, f"token = ?{where}", token, *values)
     return tx.execute(f"DELETE FROM staging WHERE token = ?{where}", token, *values)
+
+
+def take(tx: Transaction, tokens: Sequence[str], dropping: Dropping) -> None:
+    """Forget staging areas, newest first, that have become a commit: only what a newer one hid is let go of."""
+    for age, token in enumerate(tokens):
+        if newer := tokens[:age]:
+            marks = ", ".join("?" * len(newer))
+            hidden = f"token = ? AND path IN (SELECT path FROM staging WHERE token IN ({marks}))"
+            dropped.write(tx, dropping, hidden, token, *newer)
+    for token in tokens:
+        tx.execute("DELETE FROM staging WHERE token = ?", token)
 
 
 def find(tx: Transaction, tokens: Sequence[str], path: bytes) -> tuple[bool, bytes | None]:
@@ -109,16 +125,18 @@ def changes(tx: Transaction, tokens: Sequence[str]) -> Iterator[pa.RecordBatch]:
         yield paired(rows, CHANGES)
 
 
-def gather(tx: Transaction, tokens: Sequence[str], into: str) -> None:
+def gather(tx: Transaction, tokens: Sequence[str], into: str, dropping: Dropping) -> None:
     """Move everything from ``tokens`` (newest first) into one new staging area."""
     for token in reversed(tokens):
+        hidden = "token = ? AND path IN (SELECT path FROM staging WHERE token = ?)"
+        dropped.write(tx, dropping, hidden, into, token)
         tx.execute(
             "INSERT INTO staging (token, path, value, address) "
             "SELECT ?, path, value, address FROM staging WHERE token = ? "
             "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value, address = excluded.address",
             *(into, token),
         )
-        drop(tx, token)
+        tx.execute("DELETE FROM staging WHERE token = ?", token)
 
 
 def after_prefix(prefix: bytes) -> bytes | None:

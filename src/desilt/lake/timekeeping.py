@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from desilt.domain.history import Commit
-from desilt.errors import WrongClock
+from desilt.errors import NotFound, WrongClock
 from desilt.objects.store import ObjectStore
 
 TOLERANCE = timedelta(minutes=10)
@@ -19,6 +19,14 @@ def store_time(store: ObjectStore) -> datetime:
     """What the store's clock says, by the time it gives a fresh object."""
     store.put(PROBE, [b"what time is it?\n"])
     return store.head(PROBE).modified_at
+
+
+def last_asked(store: ObjectStore) -> datetime | None:
+    """When somebody last asked for :func:`store_time`; None if nobody ever did."""
+    try:
+        return store.head(PROBE).modified_at
+    except NotFound:
+        return None
 
 
 def check(now: datetime, store_now: datetime) -> None:

@@ -16,6 +16,8 @@ from desilt.errors import BadRequest, BranchMoved, NotFound
 from desilt.lake import commits, refs, repositories, staging, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
+from desilt.lake.dropped import Dropping
+from desilt.lake.moves import settle
 from desilt.lake.partitions import Partitions, new_uid
 from desilt.lake.refs import Branch
 from desilt.lake.uploading import About, Upload
@@ -70,9 +72,10 @@ class Writer:
         def stage(tx: Transaction, on: Branch, values: Sequence[bytes]) -> Entry:
             entry = replace(decode_entry(key, values[0]), path=destination, modified_ns=self._now())
             tombstones.refuse_gone(tx, self._core.uid, entry.address, source)
+            dropping = self._dropping(on)
             if move:
-                staging.stage(tx, on.token, key, None)
-            staging.stage(tx, on.token, target, encode_entry(entry))
+                staging.stage(tx, on.token, key, None, dropping)
+            staging.stage(tx, on.token, target, encode_entry(entry), dropping)
             return entry
 
         return self._amend(branch, [key], stage)
@@ -83,7 +86,7 @@ class Writer:
 
         def stage(tx: Transaction, on: Branch, _: Sequence[bytes]) -> None:
             for key in keys:
-                staging.stage(tx, on.token, key, None)
+                staging.stage(tx, on.token, key, None, self._dropping(on))
 
         self._amend(branch, keys, stage)
 
@@ -93,24 +96,26 @@ class Writer:
         A commit that is under way loses the race and says so: its sealed areas are gone.
         """
         key = encode_path(path) if path is not None else None
+        settle(self._core)  # a commit that was cut off has what it took: it is not brought back after this
         with self._core.database.write() as tx:
             repositories.writing(tx, self._core.uid)  # what stays staged may move to another area
             on = refs.branch(tx, self._core.uid, branch, lock="alone")
+            dropping = self._dropping(on)
             if key is None and prefix is None:
-                forgotten = sum(staging.drop(tx, token) for token in on.tokens)
+                forgotten = sum(staging.drop(tx, token, dropping) for token in on.tokens)
                 refs.restart(tx, on, token=new_uid(self._core.clock()))
                 return forgotten
             if on.sealed:
                 token = new_uid(self._core.clock())
-                staging.gather(tx, on.tokens, into=token)
+                staging.gather(tx, on.tokens, token, dropping)
                 refs.restart(tx, on, token=token)
                 on = replace(on, token=token, sealed=())
             if key is not None:
-                forgotten = staging.unstage(tx, on.token, key)
+                forgotten = staging.unstage(tx, on.token, key, dropping)
                 if not forgotten:
                     raise NotFound("staged change at", str(path), f"see `desilt lake diff` on {branch!r}")
                 return forgotten
-            return staging.drop(tx, on.token, str(prefix).encode())
+            return staging.drop(tx, on.token, dropping, str(prefix).encode())
 
     def _upload(self, branch: str, path: str) -> Upload:
         """A new address of ``branch``, held by nothing but its ticket."""
@@ -121,7 +126,7 @@ class Writer:
     def _stage_upload(self, upload: Upload, key: bytes, entry: Entry) -> Entry:
         with self._core.database.write() as tx:
             on = upload.finish(tx)
-            staging.stage(tx, on.token, key, encode_entry(entry))
+            staging.stage(tx, on.token, key, encode_entry(entry), self._dropping(on))
         return entry
 
     def _amend(
@@ -149,6 +154,9 @@ class Writer:
                 if now.head == seen.head and [staging.find(tx, now.tokens, key) for key in keys] == staged:
                     return stage(tx, now, there)
         raise BranchMoved(branch, "changing it")
+
+    def _dropping(self, on: Branch) -> Dropping:
+        return Dropping(self._core.uid, on.uid, self._core.clock())
 
     def _now(self) -> int:
         return nanoseconds(self._core.clock())

@@ -1,10 +1,12 @@
 """A plan: what a run would remove, how, and what it saw when it decided so.
 
-Its rows are Parquet files; this says which they are, down to their hashes. A
-sweep removes what a plan says and nothing else, in the way it says.
+Its rows are Parquet files; this says which they are, down to their hashes, and is
+signed with the repository's secret. A sweep removes what a plan says and nothing
+else, in the way it says.
 """
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,7 +20,7 @@ from desilt.runs.folder import Folder
 from desilt.runs.report import Amount
 
 FILE = "plan.json"
-VERSION = 1
+VERSION = 2
 
 
 class Action(StrEnum):
@@ -54,6 +56,7 @@ class Plan:
     commits: int
     held: int  # addresses that commits, staging areas and tickets hold
     stored: Amount  # all there is where the plan looked
+    measure: str  # of what: amounts of the same can be compared from run to run
     batch: int  # objects that are condemned together
     base: str  # the run whose watermark stood when this one began; "" if none
     files: tuple[PlanFile, ...]
@@ -62,6 +65,10 @@ class Plan:
     history: Mapping[str, Any] | None = None  # what it does to commits
     tidies: tuple[Mapping[str, Any], ...] = ()  # files of desilt itself that are needed no longer
     watches: Mapping[str, Any] | None = None  # refs and rules it relies on: a sweep looks whether they still stand
+    period: int | None = None  # microseconds: how long what goes was kept at least; None: its policy says so
+    probed: datetime | None = None  # when somebody last asked the store for the time, before the plan was made
+    after_restore: bool = False  # somebody said that what a restored database lost may go
+    dropped_for: int = 0  # microseconds for which an object is left alone once nothing points to it
 
     @property
     def removes(self) -> Amount:
@@ -71,6 +78,16 @@ class Plan:
     def removes_objects(self) -> Amount:
         """Without ranges and metaranges."""
         return sum((Amount(file.rows, file.bytes) for file in self.files if not file.tables), Amount())
+
+    @property
+    def abandons(self) -> int:
+        """Commits that no ref reaches any more."""
+        return int(self.history.get("abandoned", 0)) if self.history else 0
+
+    @property
+    def size(self) -> Amount:
+        """How much there is of what the plan measures."""
+        return Amount(int(self.history["reached"])) if self.history and "reached" in self.history else self.stored
 
     @property
     def edits(self) -> int:
@@ -86,13 +103,14 @@ class Plan:
         return sum(-(-file.rows // self.batch) for file in self.files)
 
 
-def write(folder: Folder, plan: Plan) -> None:
-    facts = {**asdict(plan), "now": plan.now.isoformat(), "version": VERSION}
-    folder.put_json(FILE, {**facts, "sha256": _sum(facts)})
+def write(folder: Folder, plan: Plan, secret: str) -> None:
+    probed = None if plan.probed is None else plan.probed.isoformat()
+    facts = {**asdict(plan), "now": plan.now.isoformat(), "probed": probed, "version": VERSION}
+    folder.put_json(FILE, {**facts, "signed": _sign(facts, secret)})
 
 
-def read(folder: Folder) -> Plan:
-    """The plan of a run, whole or not at all."""
+def read(folder: Folder, secret: str) -> Plan:
+    """The plan of a run as desilt wrote it here, whole or not at all."""
     try:
         facts = json.loads(folder.get_text(FILE))
     except NotFound:
@@ -101,21 +119,23 @@ def read(folder: Folder) -> Plan:
         raise Unreadable(f"{folder.root}{FILE} is not JSON; plan again") from None
     if not isinstance(facts, dict) or facts.get("version") != VERSION:
         raise Unreadable(f"{folder.root}{FILE} was written by another version of desilt; plan again")
-    if facts.pop("sha256", None) != _sum(facts):
+    if not hmac.compare_digest(str(facts.pop("signed", "")), _sign(facts, secret)):
         raise Unreadable(f"{folder.root}{FILE} is not what was written; plan again")
     del facts["version"]
     facts["refs"], facts["tidies"] = tuple(facts["refs"]), tuple(facts.get("tidies", ()))
     facts["files"] = tuple(PlanFile(**one) for one in facts["files"])
     facts["stored"], facts["action"] = Amount(**facts["stored"]), Action(facts["action"])
     facts["now"] = datetime.fromisoformat(facts["now"])
+    facts["probed"] = None if facts["probed"] is None else datetime.fromisoformat(facts["probed"])
     found = Plan(**facts)
     if (found.run, found.job) != (folder.run.id, folder.run.job):
         raise Unreadable(f"{folder.root}{FILE} is the plan of run {found.run}; plan again")
     return found
 
 
-def _sum(facts: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+def _sign(facts: Mapping[str, Any], secret: str) -> str:
+    said = json.dumps(facts, sort_keys=True).encode()
+    return hmac.digest(secret.encode(), b"plan\n" + said, hashlib.sha256).hex()
 
 
 def run_of(plan: Plan) -> Run:

@@ -1,6 +1,7 @@
 """The history of a lake as the algorithm of expiration sees it: commits, and all that points to them."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from desilt.domain.expiration import Node, Ref
 from desilt.domain.expiry import Graph
@@ -24,12 +25,12 @@ class Seen:
     mark: str
 
 
-def see(tx: Transaction, core: Core) -> Seen:
-    """All of it from one snapshot."""
+def see(tx: Transaction, core: Core, now: datetime) -> Seen:
+    """All of it from one snapshot; a hold counts if it does at ``now`` or by the clock."""
     generation = repositories.generation(tx, core.uid)
     found = {commit.id: commit for commit in commits.every(tx, core.uid)}
     branches = {branch.name: branch for branch in refs.branches(tx, core.uid)}
-    now = core.clock()
+    now = min(now, core.clock())
     pointing = [Ref("branch", branch.name, branch.head) for branch in branches.values()]
     tags = {tag.name: tag for tag in refs.tags(tx, core.uid)}
     pointing += [Ref("tag", tag.name, tag.target) for tag in tags.values()]

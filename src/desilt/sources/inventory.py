@@ -52,6 +52,14 @@ class Listed:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What was listed, and the folders of the partitions that it is in."""
+
+    listed: list[Listed]
+    partitions: list[str]
+
+
 def take(
     spread: Spread,
     store: ObjectStore,
@@ -60,23 +68,26 @@ def take(
     *,
     branches: Sequence[str] | None = None,
     newer_than: Mapping[str, str] | None = None,
-) -> list[Listed]:
+) -> Inventory:
     """List the repository's objects into files in ``folder``.
 
     With ``branches`` (uids) only those; with ``newer_than``, of a branch named there
     only the partitions before that boundary.
     """
+    found = branch_uids(store, prefix) if branches is None else branches
+    parts = {uid: partitions(store, prefix, uid, (newer_than or {}).get(uid, "")) for uid in found}
+    every = [part for some in parts.values() for part in some]
     if branches is None and not newer_than:
-        groups: list[tuple[Span, ...]] = [(span,) for span in whole(store, prefix)]
+        groups: list[tuple[Span, ...]] = [(span,) for span in cut(prefix + DATA, every, until="")]
     else:
-        found = branch_uids(store, prefix) if branches is None else branches
-        spans = [span for uid in found for span in below(store, prefix, uid, (newer_than or {}).get(uid, ""))]
+        spans = [span for uid in found for span in below(prefix, uid, parts[uid], (newer_than or {}).get(uid, ""))]
         size = max(1, -(-len(spans) // (4 * spread.width)))
         groups = [tuple(spans[at : at + size]) for at in range(0, len(spans), size)]
     stretches = [
         Stretch(store.uri, prefix, spans, f"{prefix}{folder}part-{number:05d}") for number, spans in enumerate(groups)
     ]
-    return [listed for several in spread(list_stretch, stretches, weigh=objects_in) for listed in several]
+    listed = [one for several in spread(list_stretch, stretches, weigh=objects_in) for one in several]
+    return Inventory(listed, every)
 
 
 def objects_in(listed: Sequence[Listed]) -> int:
@@ -88,21 +99,21 @@ def branch_uids(store: ObjectStore, prefix: str) -> list[str]:
     return [folder.rstrip("/").rpartition("/")[2] for folder in store.folders(prefix + DATA)]
 
 
-def whole(store: ObjectStore, prefix: str) -> list[Span]:
-    """All keys of a repository, cut at the beginnings of partitions."""
-    partitions = [part for branch in store.folders(prefix + DATA) for part in store.folders(branch)]
-    return _cut(prefix + DATA, partitions, until="")
+def partitions(store: ObjectStore, prefix: str, branch: str, boundary: str = "") -> list[str]:
+    """The folders of a branch's partitions before ``boundary``; "": of all."""
+    root = f"{prefix}{DATA}{branch}/"
+    return [part for part in store.folders(root) if not boundary or part < root + boundary]
 
 
-def below(store: ObjectStore, prefix: str, branch: str, boundary: str) -> list[Span]:
-    """The keys of a branch in partitions before ``boundary``; "": all."""
+def below(prefix: str, branch: str, partitions: Sequence[str], boundary: str) -> list[Span]:
+    """The keys of a branch in ``partitions``, which are before ``boundary``; "": all."""
     root = f"{prefix}{DATA}{branch}/"
     until = root + boundary if boundary else ""
-    partitions = [part for part in store.folders(root) if not until or part < until]
-    return _cut(root, partitions, until=until) if partitions or not until else []
+    return cut(root, partitions, until=until) if partitions or not until else []
 
 
-def _cut(root: str, partitions: Sequence[str], *, until: str) -> list[Span]:
+def cut(root: str, partitions: Sequence[str], *, until: str) -> list[Span]:
+    """All keys below ``root``, cut at the beginnings of some partitions."""
     step = min(max(1, -(-len(partitions) // STRETCHES)), PARTITIONS_TO_A_STRETCH)
     cuts = ["", *partitions[step::step], until]
     return [Span(root, after, before) for after, before in pairwise(cuts)]

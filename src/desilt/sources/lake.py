@@ -11,13 +11,13 @@ from desilt.domain.run import Run
 from desilt.errors import Unreadable
 from desilt.frames.buckets import hashed
 from desilt.frames.schemas import HELD
-from desilt.lake import commits, manifest, refs, repositories, tickets, tombstones
+from desilt.lake import commits, dropped, holds, manifest, refs, repositories, tickets, tombstones
 from desilt.lake.holds import Hold, Kind
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
 from desilt.sources import inventory, metarange_cache, range_cache
 from desilt.sources.held import HeldFile, put
-from desilt.sources.inventory import Listed
+from desilt.sources.inventory import Inventory
 from desilt.sources.spread import Spread
 
 ADDRESSES_TO_A_FILE = 200_000
@@ -38,6 +38,7 @@ class Committed:
     entries: int
     generation: int  # of refs, when commits were read
     mark: str  # of that move of refs
+    holds: list[Hold]  # all of that same moment: a sweep looks for those made later
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,12 @@ class LakeSource:
         with self._core.database.read() as tx:
             return self._addresses(run, "restored", tombstones.restored_since(tx, self._core.uid, since))
 
+    def dropped(self, run: Run, since: datetime) -> HeldFile:
+        """The addresses that a staging area let go of since then. To be read after what is staged."""
+        with self._core.database.read() as tx:
+            found = [inside(one, self._core.prefix) for one in dropped.since(tx, self._core.uid, since)]
+        return self._addresses(run, "dropped", found)
+
     def unsettled(self, run: Run) -> HeldFile:
         """The addresses on record whose objects may be there, or there again."""
         with self._core.database.read() as tx:
@@ -118,6 +125,7 @@ class LakeSource:
         with self._core.database.read() as tx:
             generation = repositories.generation(tx, self._core.uid)
             mark = repositories.mark_at(tx, self._core.uid, generation)
+            orders = holds.every(tx, self._core.uid)
             found = list(commits.every(tx, self._core.uid))
             named = {branch.head for branch in refs.branches(tx, self._core.uid)}
             named |= {tag.target for tag in refs.tags(tx, self._core.uid)}
@@ -133,7 +141,8 @@ class LakeSource:
         files = range_cache.held(self._spread, self._core.store, self._core.prefix, wanted, source=RANGES)
         names = "".join(f"{listed.id}\n" for listed in wanted)
         self._core.store.put(f"{self._core.prefix}{run.folder}inputs/ranges.txt", [names.encode()])
-        return Committed(files, len(metaranges), len(wanted), sum(listed.count for listed in wanted), generation, mark)
+        entries = sum(listed.count for listed in wanted)
+        return Committed(files, len(metaranges), len(wanted), entries, generation, mark, orders)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         """Cache files that turned out damaged are not used again; what they held is decoded anew."""
@@ -142,7 +151,7 @@ class LakeSource:
 
     def inventory(
         self, run: Run, *, branches: Sequence[str] | None = None, newer_than: Mapping[str, str] | None = None
-    ) -> list[Listed]:
+    ) -> Inventory:
         """What the store lists, in the run's folder: all, or some branches, or what is newer than boundaries."""
         return inventory.take(
             self._spread,

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from desilt.domain.address import PARTITION_AGE
 from desilt.domain.times import moment
 from desilt.errors import NotFound
-from desilt.lake import holds, locks, refs, repositories
-from desilt.lake.database import Transaction
+from desilt.lake import holds, locks, refs
+from desilt.lake.changes import BranchDeleted, TagDeleted
 from desilt.lake.holds import Kind
 from desilt.lake.locks import Lock
+from desilt.lake.moves import Move, moving
 from desilt.lake.refs import Tag
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
@@ -21,10 +22,9 @@ def delete_stale(repository: Repository, lock: Lock, plan: Plan) -> dict[str, st
     """What became of each: "deleted", or why it is kept after all. Done twice, it is done once."""
     fates = {}
     for one in plan.refs:
-        with repository.database.write() as tx:
-            repositories.moved(tx, repository.uid)
-            locks.check(tx, lock)
-            fates[one["name"]] = delete(tx, repository, plan, one)
+        with moving(repository.core) as move:
+            locks.check(move.tx, lock)
+            fates[one["name"]] = delete(move, repository, plan, one)
     return fates
 
 
@@ -40,22 +40,23 @@ def tag_uid(tag: Tag) -> str:
     return tag.created_at.isoformat()
 
 
-def delete(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
-    """What becomes of a ref that ``plan`` names, in a transaction that moves refs."""
-    return (_delete_tag if one.get("kind") == "tag" else _delete_branch)(tx, repository, plan, one)
+def delete(move: Move, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+    """What becomes of a ref that ``plan`` names, as part of a move."""
+    return (_delete_tag if one.get("kind") == "tag" else _delete_branch)(move, repository, plan, one)
 
 
-def _delete_tag(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
-    tag = {tag.name: tag for tag in refs.tags(tx, repository.uid)}.get(one["name"])
+def _delete_tag(move: Move, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+    tag = {tag.name: tag for tag in refs.tags(move.tx, repository.uid)}.get(one["name"])
     if tag is None:
         return DELETED
     if (tag.target, tag_uid(tag)) != (one["head"], one["uid"]) or tag.created_at >= plan.started_at:
         return "kept: it was made again since"
-    refs.delete_tag(tx, repository.uid, one["name"], at=repository.clock())
+    move.do(TagDeleted(one["name"]))
     return DELETED
 
 
-def _delete_branch(tx: Transaction, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+def _delete_branch(move: Move, repository: Repository, plan: Plan, one: Mapping[str, str]) -> str:
+    tx = move.tx
     try:
         branch = refs.branch(tx, repository.uid, one["name"], lock="alone")
     except NotFound:
@@ -69,5 +70,5 @@ def _delete_branch(tx: Transaction, repository: Repository, plan: Plan, one: Map
     used = tx.one("SELECT MAX(opened_at) FROM partitions WHERE branch = ?", branch.uid)
     if used and used[0] is not None and moment(used[0]) + PARTITION_AGE >= plan.started_at:
         return "kept: somebody uploads to it"
-    refs.delete_branch(tx, repository.uid, branch, at=repository.clock())
+    move.do(BranchDeleted(branch.name, branch.uid, branch.head))
     return DELETED

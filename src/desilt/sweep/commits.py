@@ -16,10 +16,12 @@ from desilt.domain.history import Commit
 from desilt.domain.keeping import walk_down
 from desilt.domain.run import Run
 from desilt.errors import CorruptTable, NotFound, OtherPolicy, Unreadable
-from desilt.lake import commits, holds, locks, repositories, watermarks
+from desilt.lake import commits, holds, locks, repositories
+from desilt.lake.changes import CommitsCollected
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
 from desilt.lake.locks import Lock
+from desilt.lake.moves import moving_in, settle
 from desilt.lake.repository import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
@@ -30,7 +32,6 @@ FILE = "inputs/commits.txt"
 LEFT = "left.txt"
 PAGE = 5_000
 LOOKS = 10
-GC = "gc"  # the job that must look at everything again
 
 
 def write(repository: Repository, run: Run, going: Sequence[Commit]) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
     ids, page = planned(repository, plan), 0
     live, generation, looks = set[str](), plan.generation, 0
     while page * PAGE < len(ids):
+        settle(repository.core)
         with repository.database.write() as tx:
             now = repositories.condemning(tx, repository.uid)
             locks.check(tx, lock)
@@ -68,7 +70,7 @@ def staying(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[s
     What refs and holds reach, or let go of lately; and all that any commit descends from which is not among
     ``ids``, still to go: one that was left alone before, or was made since the plan.
     """
-    seen = see(tx, repository.core)
+    seen = see(tx, repository.core, plan.now)
     tips = {ref.target for ref in seen.graph.refs} | (seen.graph.nodes.keys() - set(ids))
     if since := (plan.history or {}).get("since"):
         tips |= let_go_since(tx, repository.core, datetime.fromisoformat(since)) & seen.graph.nodes.keys()
@@ -111,10 +113,10 @@ def _check_holds(tx: Transaction, repository: Repository, plan: Plan) -> None:
 
 
 def _take(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[str]) -> None:
-    if commits.there(tx, repository.uid, ids):
-        repositories.edit(tx, repository.uid)
-        commits.collect(tx, repository.uid, ids, run=plan.run, at=repository.clock())
-        watermarks.forget(tx, repository.uid, GC)
+    there = commits.there(tx, repository.uid, ids)
+    if there:
+        with moving_in(tx, repository.core) as made:
+            made.do(CommitsCollected(tuple(name for name in ids if name in there), plan.run))
 
 
 def _write_left(repository: Repository, plan: Plan, ids: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from desilt.domain.address import is_table
 from desilt.errors import BranchMoved
-from desilt.lake import ledger, locks, repositories, staging, tickets, tombstones
+from desilt.lake import dropped, ledger, locks, repositories, staging, tickets, tombstones
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
@@ -59,8 +59,11 @@ def _held(tx: Transaction, repository: Repository, plan: Plan, addresses: list[s
     back = dict.fromkeys(staging.holders(tx, addresses), "it is staged")
     waiting = tickets.holders(tx, repository.uid, addresses, since=now - CLOCK_MARGIN)
     back |= dict.fromkeys(waiting, "an upload under way holds it")
+    if plan.dropped_for:
+        since = min(plan.now, now) - timedelta(microseconds=plan.dropped_for)
+        back |= dict.fromkeys(dropped.lately(tx, repository.uid, addresses, since=since), "it was dropped lately")
+    lately = plan.started_at - CLOCK_MARGIN
     for address, stone in tombstones.recorded(tx, repository.uid, addresses).items():
-        lately = plan.started_at - CLOCK_MARGIN
         if stone.run == plan.run:
             back[address] = "the plan names it twice"
         elif stone.state is State.RESTORING or (stone.restored_at is not None and stone.restored_at >= lately):

@@ -11,9 +11,10 @@ from typing import Any
 from desilt.domain.expiration import Expiration, part
 from desilt.domain.expiry import read_wish
 from desilt.errors import BadRequest, NotFound, OtherPolicy
-from desilt.lake import commits, locks, repositories
-from desilt.lake.database import Transaction
+from desilt.lake import locks, repositories
+from desilt.lake.changes import HistoryEdited
 from desilt.lake.locks import Lock
+from desilt.lake.moves import Move, moving_in, settle
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.sources.graph import Seen, see
@@ -22,10 +23,11 @@ from desilt.sweep.branches import DELETED, delete
 LOOKS = 10
 
 
-def facts(expiration: Expiration, wish: dict[str, Any]) -> dict[str, Any]:
-    """What a plan says of history."""
+def facts(expiration: Expiration, wish: dict[str, Any], *, reached: int) -> dict[str, Any]:
+    """What a plan says of history, in which refs reach so many commits."""
     edits = [[edit.id, list(edit.old_parents), list(edit.new_parents)] for edit in expiration.edits]
-    return {"wish": wish, "edits": edits, "count": len(edits)}
+    abandoned = len(expiration.abandoned)
+    return {"wish": wish, "edits": edits, "count": len(edits), "abandoned": abandoned, "reached": reached}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,19 @@ def edit(repository: Repository, lock: Lock, plan: Plan) -> Edited:
     """Carry out what is still right of ``plan``. Done twice, it is done once."""
     looks = 0
     while True:
+        settle(repository.core)
         with repository.database.read() as tx:
-            seen = see(tx, repository.core)
+            seen = see(tx, repository.core, plan.now)
         now = _decided(plan, seen)
         with repository.database.write() as tx:
             generation = repositories.condemning(tx, repository.uid)
             locks.check(tx, lock)
             if generation != seen.generation and looks == LOOKS:  # refs move faster than that: hold them
-                seen = see(tx, repository.core)
+                seen = see(tx, repository.core, plan.now)
                 now = _decided(plan, seen)
             if generation == seen.generation:
-                return _edit(tx, repository, plan, seen, now)
+                with moving_in(tx, repository.core) as made:
+                    return _edit(made, repository, plan, seen, now)
         looks += 1
 
 
@@ -64,20 +68,16 @@ def _decided(plan: Plan, seen: Seen) -> Expiration:
         raise OtherPolicy(plan.run, f"does not fit any more ({error})") from error
 
 
-def _edit(tx: Transaction, repository: Repository, plan: Plan, seen: Seen, now: Expiration) -> Edited:
+def _edit(move: Move, repository: Repository, plan: Plan, seen: Seen, now: Expiration) -> Edited:
     assert plan.history is not None
     planned = {(name, tuple(old), tuple(new)) for name, old, new in plan.history["edits"]}
     edits = [one for one in now.edits if (one.id, one.old_parents, one.new_parents) in planned]
     if edits or plan.refs:
-        repositories.edit(tx, repository.uid)
-    for one in edits:
-        if not commits.edit(tx, repository.uid, one.id, seen=one.old_parents, parents=one.new_parents):
-            raise AssertionError(f"commit {one.id} changed under a lock")
-        commits.let_go(tx, repository.uid, one.old_parents, at=repository.clock())
+        move.do(HistoryEdited(tuple((one.id, one.old_parents, one.new_parents) for one in edits)))
     expired = {(ref.kind, ref.name, ref.target) for ref in now.deleted_refs}
     spared: dict[tuple[str, str], str] = {(ref.kind, ref.name): why for ref, why in now.skipped.items()}
     fates = {
-        one["name"]: delete(tx, repository, plan, one)
+        one["name"]: delete(move, repository, plan, one)
         if (one["kind"], one["name"], one["head"]) in expired
         else f"kept: {spared.get((one['kind'], one['name']), 'it is not expired any more')}"
         for one in plan.refs

@@ -43,13 +43,15 @@ class Recheck:
             generation = repositories.generation(tx, self._repository.uid)
             if repositories.mark_at(tx, self._repository.uid, self._plan.generation) != self._plan.mark:
                 raise WentBack(f"the database does not know generation {self._plan.generation}, which the plan saw")
+            if generation < self.generation:
+                raise WentBack(f"the database is at move {generation}, and was at {self.generation} a moment ago")
             if generation == self.generation and not self._left:
                 return
             new = commits.metaranges_since(tx, self._repository.uid, self.generation)
             orders = [
                 hold
                 for hold in holds.since(tx, self._repository.uid, self._plan.generation)
-                if hold.counts(self._repository.clock())
+                if hold.counts(min(self._plan.now, self._repository.clock()))
             ]
             found = self._moved(tx) | {moved.Moved(one) for one in self._ordered(tx, orders)}
         if self._left:

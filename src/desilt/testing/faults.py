@@ -75,6 +75,16 @@ class Steps:
         self._die_at(After, number)
 
     @contextmanager
+    def record(self) -> Iterator[None]:
+        """The one call to the store that a write transaction makes, for its journal: nobody else has a turn in it."""
+        if self._dead:
+            raise Crash
+        number, self.taken = self.taken, self.taken + 1
+        self._die_at(Before, number)
+        yield
+        self._die_at(After, number)
+
+    @contextmanager
     def statement(self) -> Iterator[None]:
         self.pause()
         yield
@@ -111,14 +121,19 @@ class SteppedDatabase:
 
 def stepped(store: ObjectStore, steps: Steps) -> ObjectStore:
     """``store``, every call of which is a step."""
-    return cast("ObjectStore", Proxy(store, steps.step))
+    return cast("ObjectStore", Proxy(store, steps.step, put_new=steps.record))
 
 
 class Proxy:
-    """Makes every method call inside of ``around()``."""
+    """Makes every method call inside of ``around()``, or of what is given for that method."""
 
-    def __init__(self, real: object, around: Callable[[], AbstractContextManager[None]]) -> None:
-        self._real, self._around = real, around
+    def __init__(
+        self,
+        real: object,
+        around: Callable[[], AbstractContextManager[None]],
+        **special: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._real, self._around, self._special = real, around, special
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._real, name)
@@ -126,7 +141,7 @@ class Proxy:
             return real
 
         def call(*values: Any, **named: Any) -> Any:
-            with self._around():
+            with self._special.get(name, self._around)():
                 return real(*values, **named)
 
         return call

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from desilt.domain.entry import AddressType, Entry
-from desilt.lake import fsck, staging, tombstones
+from desilt.lake import fsck, tombstones
 from desilt.lake.fsck import check, findings
 from desilt.lake.tombstones import Tombstone
-from desilt.sstable.values import encode_entry, write_metarange
+from desilt.sstable.values import write_metarange
 from desilt.testing import oracle
 from editing import collect, forget_files, reparent, root, tables
-from words import committed, seal, write
+from words import committed, seal, stage, write
 
 MANY = {f"path/{number:03}": str(number) for number in range(40)}  # several ranges, as the fixtures cut them
 
@@ -452,8 +452,7 @@ def test_a_missing_object_that_is_only_staged_or_sealed_or_hidden(repo, damage):
 @pytest.mark.usefixtures("unsound")
 def test_an_address_that_no_store_takes_has_no_object(repo):
     entry = Entry("a", "../up", 1, "", 0)
-    with repo.database.write() as tx:
-        staging.stage(tx, repo.resolve("main").branch.token, b"a", encode_entry(entry))
+    stage(repo, "main", entry)
     assert only(check(repo), "missing-object").about["address"] == "../up"
 
 
@@ -484,9 +483,7 @@ def test_a_checksum_that_is_no_md5_is_not_compared(repo):
 
 def test_an_object_outside_of_the_lake_is_counted_and_not_looked_at(repo):
     repo.stage("main", "a", "s3://elsewhere/a", size=1, checksum="x")
-    with repo.database.write() as tx:
-        old = Entry("b", "s3://elsewhere/b", 1, "", 0, address_type=AddressType.BY_PREFIX)
-        staging.stage(tx, repo.resolve("main").branch.token, b"b", encode_entry(old))
+    stage(repo, "main", Entry("b", "s3://elsewhere/b", 1, "", 0, address_type=AddressType.BY_PREFIX))
     found = check(repo, deep=True)
     assert (found.findings, found.totals.entries, found.totals.outside) == ((), 2, 2)
 
@@ -596,9 +593,7 @@ def test_files_in_no_folder_of_ours(repo):
 
 def test_a_file_in_no_folder_of_ours_that_an_entry_points_to_is_an_object(repo):
     repo.store.put(f"{repo.prefix}data/x", [b"x"])
-    with repo.database.write() as tx:
-        old = Entry("a", "data/x", 1, "", 0, address_type=AddressType.BY_PREFIX)
-        staging.stage(tx, repo.resolve("main").branch.token, b"a", encode_entry(old))
+    stage(repo, "main", Entry("a", "data/x", 1, "", 0, address_type=AddressType.BY_PREFIX))
     found = check(repo)
     assert (found.findings, found.totals.objects) == ((), 1)
 
@@ -622,9 +617,10 @@ def meanwhile(repo, monkeypatch):
     def arrange(*actions):
         todo = iter(actions)
 
-        def listing(*arguments):
-            next(todo, lambda: None)()
-            return real(*arguments)
+        def listing(prefix, **more):
+            if prefix == repo.prefix:
+                next(todo, lambda: None)()
+            return real(prefix, **more)
 
         monkeypatch.setattr(repo.store, "list", listing)
 
@@ -718,8 +714,8 @@ def test_damage_is_found_while_others_work(repo, damage, meanwhile):
 def test_an_object_that_listings_leave_out_is_asked_for_by_name(repo, monkeypatch):
     committed(repo, "main", a="1")
     hidden, real = repo.prefix + address(repo, "a"), repo.store.list
-    without = lambda *arguments: (  # noqa: E731
-        batch.filter([key != hidden for key in batch["key"].to_pylist()]) for batch in real(*arguments)
+    without = lambda *arguments, **more: (  # noqa: E731
+        batch.filter([key != hidden for key in batch["key"].to_pylist()]) for batch in real(*arguments, **more)
     )
     monkeypatch.setattr(repo.store, "list", without)
     assert check(repo).findings == ()

@@ -1,6 +1,7 @@
 """A lake of an earlier desilt, opened by today's: nothing is lost, and whoever is not up to date cannot write."""
 
 import itertools
+import shutil
 import subprocess
 import sys
 import threading
@@ -8,7 +9,20 @@ import threading
 import pytest
 
 from desilt.errors import CommitGone, DesiltError, Gone, NewerSchema, Unreadable
-from desilt.lake import Lake, commits, ledger, locks, repositories, schema, staging, tombstones, watermarks
+from desilt.lake import (
+    Lake,
+    commits,
+    journal,
+    ledger,
+    locks,
+    migrations,
+    moves,
+    repositories,
+    schema,
+    staging,
+    tombstones,
+    watermarks,
+)
 from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.lake.lake import Location
@@ -71,6 +85,20 @@ VERSION_2 = VERSION_1 | {
 }
 """And as the second did."""
 
+VERSION_3 = VERSION_2 | {
+    "repositories": f"{VERSION_2['repositories']}, edited {{int}} NOT NULL DEFAULT 0",
+    "commits": VERSION_2["commits"]
+    .replace("inserted", "added")
+    .replace("PRIMARY KEY", "let_go_at {int}, was TEXT, PRIMARY KEY"),
+    "runs": VERSION_2["runs"].replace("PRIMARY KEY", "edits {int} NOT NULL DEFAULT 0, PRIMARY KEY"),
+    "batches": VERSION_2["batches"].replace("PRIMARY KEY", "tables {int} NOT NULL DEFAULT 0, PRIMARY KEY"),
+    "collected": """repository TEXT NOT NULL, id TEXT NOT NULL, parents TEXT NOT NULL, created_at {int} NOT NULL,
+        generation {int} NOT NULL, run TEXT NOT NULL, collected_at {int} NOT NULL, PRIMARY KEY (repository, id)""",
+}
+"""And as the third did."""
+
+TABLES = {1: VERSION_1, 2: VERSION_2, 3: VERSION_3}
+
 INDEXES_2 = (
     "CREATE INDEX commits_inserted ON commits (repository, inserted)",
     "CREATE INDEX staging_addresses ON staging (address)",
@@ -79,8 +107,15 @@ INDEXES_2 = (
     "WHERE state NOT IN ('removed', 'already gone', 'trashed')",
 )
 
+INDEXES = {1: (), 2: INDEXES_2, 3: tuple(index.replace("inserted)", "added)") for index in INDEXES_2)}
+
 RENAMED = {("commits", "inserted"): "added"}  # by version 3
-NEW = {1: {"locks", "runs", "batches", "watermarks", "collected"}, 2: {"collected"}}
+RENAMED_TABLES = {"moves": "journal"}  # by version 4
+NEW = {
+    1: {"locks", "runs", "batches", "watermarks", "collected", "dropped"},
+    2: {"collected", "dropped"},
+    3: {"dropped"},
+}
 
 OPEN = """
 import sys
@@ -97,7 +132,7 @@ class Old:
 
     def __init__(self, place, url, schema_version=1):
         self.place, self.url, self.version = place, url, schema_version
-        self.tables = VERSION_1 if schema_version == 1 else VERSION_2
+        self.tables = TABLES[schema_version]
         newer = Lake.create(Location(place, f"sqlite://{place}/newer.db", None))
         repo = newer.create_repository("demo")
         committed(repo, "main", a="1", b="2", gone="3")
@@ -129,9 +164,10 @@ class Old:
                 here.execute(f"CREATE TABLE {table} ({columns}) {clustered}".format(**database.types))
                 names = self.columns(columns)
                 marks = ", ".join("?" * len(names))
-                rows = there.rows(f"SELECT {', '.join(self.today(table, names))} FROM {table}")
+                today = RENAMED_TABLES.get(table, table)
+                rows = there.rows(f"SELECT {', '.join(self.today(table, names))} FROM {today}")
                 here.execute_many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
-            for index in INDEXES_2 if schema_version == 2 else ():
+            for index in INDEXES[schema_version]:
                 here.execute(index)
             here.execute("UPDATE settings SET value = ? WHERE key = 'schema'", str(schema_version))
             here.execute("UPDATE settings SET value = ? WHERE key = 'storage'", place)
@@ -170,13 +206,14 @@ class Old:
             for table, columns in self.tables.items():
                 names = self.columns(columns)
                 wanted = ", ".join(self.today(table, names) if up_to_date else names)
-                found[table] = sorted(map(repr, tx.rows(f"SELECT {wanted} FROM {table}")))
+                name = RENAMED_TABLES.get(table, table) if up_to_date else table
+                found[table] = sorted(map(repr, tx.rows(f"SELECT {wanted} FROM {name}")))
             tables = {name for name in (*NEW[self.version], "staging_1") if tx.has_table(name)}
         database.close()
         return found, tables
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, 2, 3])
 def old(request, tmp_path, database_url):
     return Old(str(tmp_path / "lake"), database_url, request.param)
 
@@ -219,7 +256,7 @@ def test_what_was_staged_is_found_by_its_address(old):
 
 
 def test_more_than_a_page_of_staged_entries_is_carried_over(old, monkeypatch):
-    monkeypatch.setattr(schema, "PAGE", 2)
+    monkeypatch.setattr(migrations, "PAGE", 2)
     lake = old.open()
     assert oracle.staged(lake.repository("demo")) == old.staged
     with lake.database.read() as tx:
@@ -316,6 +353,28 @@ def test_an_older_desilt_that_is_still_open_cannot_commit_over_edited_history(ol
     lake.close()
 
 
+def test_an_older_desilt_that_is_still_open_cannot_move_a_ref_without_a_record(old):
+    lake = old.open()
+    repo = lake.repository("demo")
+    noted = "INSERT INTO moves (repository, generation, mark) SELECT uid, generation + 1, ? FROM repositories"
+    with pytest.raises(DesiltError), lake.database.write() as tx:
+        tx.execute(noted, "a mark")
+    assert repo.generation() == old.generation
+    lake.close()
+
+
+def test_its_journal_begins_with_the_next_move(old):
+    lake = old.open()
+    repo = lake.repository("demo")
+    shutil.rmtree(f"{old.place}/{repo.prefix}_desilt/journal")  # which the older one did not keep
+    moves.check(repo.core)
+    repo.create_tag("v2", "main")
+    moves.check(repo.core)
+    assert journal.after(repo.core, 0) == [old.generation + 1]
+    assert check(repo).sound
+    lake.close()
+
+
 def test_history_can_be_edited_and_commits_collected(old):
     lake = old.open()
     repo = lake.repository("demo")
@@ -339,8 +398,7 @@ def test_history_can_be_edited_and_commits_collected(old):
 
 def test_it_happens_once(old, monkeypatch):
     old.open().close()
-    monkeypatch.setattr(schema, "STAGING", "no statement at all")
-    monkeypatch.setattr(schema, "COLLECTED", "nor this")
+    monkeypatch.setattr(schema, "STEPS", {})
     old.open().close()  # nothing is left to do
     schema.upgrade(open_database(old.url))  # nor for whoever asks for it by name
 
@@ -395,7 +453,7 @@ def test_cut_off_anywhere_it_did_not_happen(old, monkeypatch):
                 assert old.dump() == before
             finally:
                 database.close()
-    assert statements > {1: 15, 2: 5}[old.version]
+    assert statements > {1: 25, 2: 15, 3: 10}[old.version]
     lake = old.open()
     assert oracle.staged(lake.repository("demo")) == old.staged
     lake.close()

@@ -135,13 +135,14 @@ def test_a_slow_commit_counts_from_when_it_began_to_write(again, repo, clock, mo
 
 def just_before_moving(monkeypatch, action):
     """Run ``action`` when a commit has looked at everything, and not yet begun its last transaction."""
-    real = repositories.moved
+    real = repositories.begin_move
 
-    def moved(tx, uid):
-        real(tx, uid)
+    def begin(tx, uid, mark, **more):
+        begun = real(tx, uid, mark, **more)
         action(tx)
+        return begun
 
-    monkeypatch.setattr(repositories, "moved", moved)
+    monkeypatch.setattr(repositories, "begin_move", begin)
 
 
 def test_what_was_removed_after_the_last_look_is_waited_for(repo, again, monkeypatch):

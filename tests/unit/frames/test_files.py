@@ -56,7 +56,7 @@ def test_stretches_together_list_every_object_once(tmp_path, monkeypatch, stretc
             repo.put(branch, f"file-{hour}", b"x")
     for stray in ("branches/a", "branches/zzz/b", "branches/0/c/d"):
         repo.store.put(repo.prefix + stray, [b"x"])
-    found = inventory.take(in_process, repo.store, repo.prefix, "_desilt/runs/gc/x/")
+    found = inventory.take(in_process, repo.store, repo.prefix, "_desilt/runs/gc/x/").listed
     addresses = [
         address
         for one in found

@@ -173,7 +173,7 @@ def test_what_a_store_lists_and_what_is_handed_in_are_the_same(tmp_path, given, 
         write_manifest(given / "manifest.json", *files, fileFormat={"orc": "ORC", "parquet": "Parquet"}[small])
     now = datetime.now(UTC)
     found = read(repo.store, given, prefix=repo.prefix, now=now, max_age=now - OLD)
-    taken = inventory.take(in_process, repo.store, repo.prefix, "_desilt/runs/gc/y/")
+    taken = inventory.take(in_process, repo.store, repo.prefix, "_desilt/runs/gc/y/").listed
     assert rows(repo.store, found.listed) == rows(repo.store, taken)
     assert inventory.total(found.listed) == inventory.total(taken)
     assert inventory.total(found.listed)[0] + found.outside == listing.num_rows

@@ -12,7 +12,9 @@ from desilt.errors import (
     FirstRun,
     NothingHeld,
     OtherPolicy,
+    OutgrownPolicy,
     Refused,
+    Shrinks,
     StalePlan,
     TooMany,
     TooMuch,
@@ -22,7 +24,7 @@ from desilt.errors import (
 from desilt.lake.ledger import RunRow, RunState
 from desilt.runs.plan import Action, Plan, PlanFile
 from desilt.runs.report import Amount
-from desilt.sweep.guard import Limits, Situation, guard
+from desilt.sweep.guard import Limits, Situation, guard, row
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -30,6 +32,8 @@ MS = timedelta(milliseconds=1)  # as fine as the id of a run
 TEN_MINUTES = timedelta(minutes=10)
 TEN = Amount(10, 10)
 POLICY = "older than 1 day, 0:10:00"
+MEASURE = "stored objects"
+DAY = timedelta(days=1)
 
 
 def plan(*, made_at=NOW, objects=3, size=3, stored=TEN, **more):
@@ -47,6 +51,7 @@ def plan(*, made_at=NOW, objects=3, size=3, stored=TEN, **more):
         commits=2,
         held=5,
         stored=stored,
+        measure=MEASURE,
         batch=1000,
         base="",
         files=files,
@@ -241,6 +246,98 @@ def test_no_percentage_lets_one_object_more_pass():
             refused(TooMuch, made, Limits(max_share=percent / 100))
 
 
+# ---- what there was within thirty days
+
+
+def sized(days_ago, objects, size=0, **more):
+    """A run that found so much, so long ago."""
+    return earlier(at=NOW - days_ago * DAY, measure=MEASURE, stored_objects=objects, stored_bytes=size, **more)
+
+
+def test_small_steps_on_many_days_count_together():
+    """100 objects a week ago: down to 70 of them passes, one more is too much, though it is a small share by now."""
+    seen = situation(runs=(sized(1, 75), sized(7, 100)))
+    passes(plan(objects=5, size=0, stored=Amount(75, 1)), seen=seen)
+    text = refused(Shrinks, plan(objects=6, size=0, stored=Amount(75, 1)), seen=seen)
+    assert "69 objects would be left of the 100 that there were on 2026-02-22" in text
+    assert "--max-share" in text
+    passes(plan(objects=6, size=0, stored=Amount(75, 1)), Limits(max_share=0.31), seen)
+
+
+def test_bytes_that_went_on_many_days_count_together_too():
+    seen = situation(runs=(sized(7, 10, 1000),))
+    passes(plan(objects=1, size=100, stored=Amount(10, 800)), seen=seen)
+    assert "bytes" in refused(Shrinks, plan(objects=1, size=101, stored=Amount(10, 800)), seen=seen)
+
+
+def test_a_lake_that_turns_over_does_not_shrink():
+    passes(
+        plan(objects=29, size=0, stored=Amount(100, 1)), seen=situation(runs=tuple(sized(n, 100) for n in range(30)))
+    )
+
+
+def test_what_there_was_earlier_or_of_something_else_is_not_compared():
+    made = plan(objects=5, size=0, stored=Amount(50, 1))
+    refused(Shrinks, made, seen=situation(runs=(sized(30, 100),)))
+    passes(made, seen=situation(runs=(sized(31, 100),)))
+    passes(made, seen=situation(runs=(replace(sized(7, 100), measure="committed objects"), earlier())))
+
+
+def test_other_jobs_that_measure_the_same_count_along():
+    seen = situation(runs=(earlier(), replace(sized(7, 100), job="collect", policy="another")))
+    refused(Shrinks, plan(objects=5, size=0, stored=Amount(50, 1)), seen=seen)
+
+
+def test_what_somebody_agreed_to_is_the_size_to_compare_with():
+    agreed = sized(3, 100, agreed=1)
+    passes(plan(objects=1, size=0, stored=Amount(20, 1)), seen=situation(runs=(sized(1, 20), agreed, sized(9, 100))))
+    refused(Shrinks, plan(objects=5, size=0, stored=Amount(20, 1)), seen=situation(runs=(sized(1, 30), agreed)))
+
+
+def test_it_is_on_record_that_somebody_raised_a_limit_only_if_it_was_needed():
+    much, little = plan(objects=40, size=0, stored=Amount(100, 1)), plan(objects=1, size=0, stored=Amount(100, 1))
+    assert row(much, Limits(max_share=0.5), situation(), 1).agreed == 1
+    assert row(little, Limits(max_share=0.5), situation(), 1).agreed == 0
+    assert row(little, Limits(), situation(), 1).agreed == 0
+    steps = situation(runs=(sized(7, 200),))
+    assert row(little, Limits(max_share=0.9), steps, 1).agreed == 1
+
+
+def test_history_has_a_share_of_its_own():
+    def expiry(abandoned):
+        facts = {"wish": {}, "edits": [], "count": 1, "abandoned": abandoned, "reached": 100}
+        return plan(objects=0, stored=Amount(), history=facts, measure="commits")
+
+    passes(expiry(30))
+    assert "69 commits would be left of the 100" in refused(Shrinks, expiry(31))
+    passes(expiry(100), Limits(max_share=1.0))
+    before = earlier(at=NOW - 3 * DAY, measure="commits", stored_objects=120, edits=1)
+    refused(Shrinks, expiry(30), seen=situation(runs=(before,)))
+
+
+# ---- the policy as it is by now
+
+
+def test_a_policy_that_the_repository_has_outgrown_is_refused():
+    text = refused(OutgrownPolicy, seen=situation(against="branch_days names 'archive', which matches no branch"))
+    assert "'archive'" in text
+    assert "set it again" in text
+    refused(OutgrownPolicy, limits=Limits(confirm=True, max_share=1.0), seen=situation(against="x"), resuming=True)
+    passes(plan(objects=0), seen=situation(against="x"))  # what removes nothing does no harm
+
+
+# ---- a clock that has jumped
+
+
+@pytest.mark.parametrize("resuming", [False, True])
+def test_a_clock_that_has_jumped_is_refused_until_somebody_says_that_it_is_right(resuming):
+    jumped = situation(quiet_since=NOW - 365 * DAY)
+    text = refused(WrongTime, seen=jumped, resuming=resuming)
+    assert "2025-03-01" in text
+    assert "--clock-is-right" in text
+    passes(limits=Limits(clock_is_right=True), seen=jumped, resuming=resuming)
+
+
 # ---- the first run
 
 
@@ -256,6 +353,22 @@ def test_a_policy_that_never_removed_anything_has_to_be_confirmed():
 def test_runs_of_another_policy_or_of_nothing_confirm_nothing(runs):
     refused(FirstRun, seen=situation(runs=runs))
     passes(seen=situation(runs=(*runs, earlier())))
+
+
+def test_a_confirmation_covers_its_period_and_longer_ones():
+    days = lambda count: int(count * 86_400_000_000)  # noqa: E731
+    seen = situation(runs=(earlier(period=days(30)),))
+    passes(plan(period=days(30)), seen=seen)
+    passes(plan(period=days(365)), seen=seen)
+    passes(plan(period=days(30) - 1_000_000), seen=seen)  # the same words, a second later
+    refused(FirstRun, plan(period=days(29)), seen=seen)
+    refused(FirstRun, plan(period=days(0.02)), seen=seen)
+    passes(plan(period=days(29)), Limits(confirm=True), seen)
+    refused(FirstRun, plan(period=days(30)), seen=situation(runs=(earlier(),)))  # nobody knows for how long
+
+
+def test_runs_of_other_jobs_confirm_nothing():
+    refused(FirstRun, seen=situation(runs=(earlier(job="lifecycle"),)))
 
 
 # ---- what a run that was cut off, or has nothing to do, need not pass

@@ -1,0 +1,326 @@
+"""What a move can change: each kind is done by one function, when it is made and when a journal is carried out again.
+
+Fields are what JSON can hold; times are microseconds. Whoever moves something makes
+one of these and lets :meth:`~desilt.lake.moves.Move.do` carry it out, so that
+nothing is changed which the journal does not have.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from desilt.domain.address import uid
+from desilt.domain.history import Commit
+from desilt.domain.times import microseconds, moment
+from desilt.errors import Unreadable
+from desilt.lake import commits, holds, ledger, policies, refs, repositories, staging, tombstones, watermarks
+from desilt.lake.database import Transaction
+from desilt.lake.dropped import Dropping
+from desilt.lake.holds import Hold, Kind
+from desilt.lake.ledger import RunRow, RunState
+from desilt.lake.refs import Branch, Tag
+from desilt.lake.tombstones import State
+
+SHORT = 12
+GC = "gc"  # the job that must look at everything again once commits are gone
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The move that a change is part of."""
+
+    repository: str  # its uid
+    generation: int
+    mark: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Change(ABC):
+    """One thing that a move does; as a text, what it is for people."""
+
+    @abstractmethod
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """Do it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryMade(Change):
+    name: str
+    default_branch: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """Its row is there before its journal is."""
+
+    def __str__(self) -> str:
+        return f"repository {self.name!r} made"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Change):
+    id: str
+    parents: tuple[str, ...]
+    metarange: str
+    created_at: int
+    committer: str
+    message: str
+    metadata: Mapping[str, str]
+    generation: int
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        commits.insert(tx, move.repository, self.commit)
+
+    @property
+    def commit(self) -> Commit:
+        at, about = moment(self.created_at), dict(self.metadata)
+        return Commit(
+            self.id, tuple(self.parents), self.metarange, at, self.committer, self.message, about, self.generation
+        )
+
+    def __str__(self) -> str:
+        return f"commit {self.id[:SHORT]} {self.message!r}"
+
+
+def committed(one: Commit) -> Committed:
+    at = microseconds(one.created_at)
+    return Committed(one.id, one.parents, one.metarange, at, one.committer, one.message, one.metadata, one.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMade(Change):
+    name: str
+    uid: str
+    head: str
+    token: str
+    created_at: int
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        made = Branch(self.name, self.uid, self.head, self.token, (), moment(self.created_at))
+        refs.create_branch(tx, move.repository, made)
+
+    def __str__(self) -> str:
+        return f"branch {self.name!r} made"
+
+
+def branch_made(one: Branch) -> BranchMade:
+    return BranchMade(one.name, one.uid, one.head, one.token, microseconds(one.created_at))
+
+
+@dataclass(frozen=True, slots=True)
+class HeadMoved(Change):
+    name: str
+    uid: str
+    head: str
+
+    def apply(self, tx: Transaction, _move: Moment) -> None:
+        refs.move(tx, self.uid, head=self.head)
+
+    def __str__(self) -> str:
+        return f"branch {self.name!r} moved to {self.head[:SHORT]}"
+
+
+@dataclass(frozen=True, slots=True)
+class AreasTaken(Change):
+    """Staging areas, newest first, that have become a commit."""
+
+    branch: str  # its uid
+    tokens: tuple[str, ...]
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        staging.take(tx, self.tokens, Dropping(move.repository, self.branch, move.at))
+        fresh = uid(move.at, bytes.fromhex(move.mark))  # a restored branch may still write to one of them
+        refs.take(tx, self.branch, self.tokens, fresh=fresh)
+
+    def __str__(self) -> str:
+        return f"{len(self.tokens)} staging areas committed"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDeleted(Change):
+    name: str
+    uid: str
+    head: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        gone = refs.branch_by_uid(tx, self.uid)
+        for token in gone.tokens:
+            staging.drop(tx, token, Dropping(move.repository, self.uid, move.at))
+        refs.delete_branch(tx, move.repository, gone, at=move.at)
+
+    def __str__(self) -> str:
+        return f"branch {self.name!r} deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class TagMade(Change):
+    name: str
+    target: str
+    created_at: int
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        refs.create_tag(tx, move.repository, Tag(self.name, self.target, moment(self.created_at)))
+
+    def __str__(self) -> str:
+        return f"tag {self.name!r} made"
+
+
+@dataclass(frozen=True, slots=True)
+class TagDeleted(Change):
+    name: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        refs.delete_tag(tx, move.repository, self.name, at=move.at)
+
+    def __str__(self) -> str:
+        return f"tag {self.name!r} deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class HoldMade(Change):
+    id: str
+    kind: str
+    value: str
+    reason: str
+    made_at: int
+    until: int | None
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        end = None if self.until is None else moment(self.until)
+        made = Hold(self.id, Kind(self.kind), self.value, self.reason, moment(self.made_at), end, move.generation)
+        holds.add(tx, move.repository, made)
+
+    def __str__(self) -> str:
+        return f"hold {self.id} on {self.kind} {self.value!r}"
+
+
+def hold_made(one: Hold) -> HoldMade:
+    end = None if one.until is None else microseconds(one.until)
+    return HoldMade(one.id, one.kind.value, one.value, one.reason, microseconds(one.made_at), end)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldLifted(Change):
+    id: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        holds.remove(tx, move.repository, self.id, at=move.at)
+
+    def __str__(self) -> str:
+        return f"hold {self.id} lifted"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySet(Change):
+    job: str
+    document: Mapping[str, Any]
+    agreed: tuple[str, ...]
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        policies.write(tx, move.repository, self.job, self.document, self.agreed, at=move.at)
+
+    def __str__(self) -> str:
+        return f"policy of {self.job} set"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEdited(Change):
+    """Commits that get other parents: id, the parents they have, and those they get."""
+
+    edits: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        repositories.edited_now(tx, move.repository)
+        for commit, old, new in self.edits:
+            if not commits.edit(tx, move.repository, commit, seen=old, parents=new):
+                raise AssertionError(f"commit {commit} changed under a lock")
+            commits.let_go(tx, move.repository, old, at=move.at)
+
+    def __str__(self) -> str:
+        return f"{len(self.edits)} commits edited"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsCollected(Change):
+    ids: tuple[str, ...]
+    run: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        repositories.edited_now(tx, move.repository)
+        commits.collect(tx, move.repository, self.ids, run=self.run, at=move.at)
+        watermarks.forget(tx, move.repository, GC)
+
+    def __str__(self) -> str:
+        return f"{len(self.ids)} commits collected by run {self.run}"
+
+
+@dataclass(frozen=True, slots=True)
+class TablesBack(Change):
+    """Ranges and metaranges that were collected, and that a new commit has again: run and address."""
+
+    stones: tuple[tuple[str, str], ...]
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        for run, address in self.stones:
+            tombstones.lift(tx, move.repository, run, [address], State.RESTORED, at=move.at)
+
+    def __str__(self) -> str:
+        return f"{len(self.stones)} tables brought back"
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan(Change):
+    """A run was let pass by the guard, and begins to remove."""
+
+    row: Mapping[str, Any]
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        ledger.begin(tx, move.repository, self.run)
+
+    @property
+    def run(self) -> RunRow:
+        facts = dict(self.row)
+        return RunRow(**{**facts, "started_at": moment(facts["started_at"]), "state": RunState(facts["state"])})
+
+    def __str__(self) -> str:
+        return f"run {self.row['id']} of {self.row['job']}"
+
+
+def run_began(row: RunRow) -> RunBegan:
+    return RunBegan({**asdict(row), "started_at": microseconds(row.started_at)})
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp(Change):
+    """Records up to this one count no longer: of moves that were cut off, or lost with a database, not wanted back."""
+
+    newest: int
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """Nothing: whoever follows the journal passes over them."""
+
+    def __str__(self) -> str:
+        return f"moves up to {self.newest} given up"
+
+
+KINDS: dict[str, type[Change]] = {
+    kind.__name__: kind
+    for kind in (
+        *(RepositoryMade, Committed, BranchMade, HeadMoved, AreasTaken, BranchDeleted, TagMade, TagDeleted),
+        *(HoldMade, HoldLifted, PolicySet, HistoryEdited, CommitsCollected, TablesBack, RunBegan, GivenUp),
+    )
+}
+
+
+def facts(change: Change) -> dict[str, Any]:
+    """``change`` as JSON has it."""
+    return {"do": type(change).__name__, **asdict(change)}
+
+
+def read(said: Mapping[str, Any]) -> Change:
+    """The change that :func:`facts` wrote."""
+    kind = KINDS.get(said.get("do", ""))
+    if kind is None or {field.name for field in fields(kind)} != said.keys() - {"do"}:
+        raise Unreadable(f"the journal has a change {said.get('do')!r} that this desilt does not know; upgrade desilt")
+    return kind(**{name: value for name, value in said.items() if name != "do"})

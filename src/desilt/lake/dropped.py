@@ -1,0 +1,61 @@
+"""What staging areas pointed to and do no longer: written down in the transaction that lets go of it.
+
+Whoever reads an object now found its path a moment ago. So what has lost its last
+reference is left alone for a while, however old it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from desilt.domain.times import microseconds
+from desilt.lake.database import Transaction
+
+AT_ONCE = 500  # parameters to a statement
+
+
+@dataclass(frozen=True, slots=True)
+class Dropping:
+    """Where something staged is let go of, and when."""
+
+    repository: str  # its uid
+    branch: str  # its uid
+    at: datetime
+
+
+def write(tx: Transaction, dropping: Dropping, where: str, *values: object) -> None:
+    """The rows of ``staging`` that a condition chooses, at most one of each path, are about to go."""
+    tx.execute(
+        "INSERT INTO dropped (repository, address, branch, path, dropped_at) "
+        f"SELECT ?, address, ?, path, ? FROM staging WHERE address IS NOT NULL AND {where} "
+        "ON CONFLICT (repository, address, branch, path) DO UPDATE SET dropped_at = excluded.dropped_at",
+        *(dropping.repository, dropping.branch, microseconds(dropping.at), *values),
+    )
+
+
+def since(tx: Transaction, repository: str, moment: datetime) -> Iterator[str]:
+    """The addresses that were let go of at ``moment`` or later."""
+    rows = tx.rows(
+        "SELECT DISTINCT address FROM dropped WHERE repository = ? AND dropped_at >= ?",
+        *(repository, microseconds(moment)),
+    )
+    return (str(row[0]) for row in rows)
+
+
+def lately(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
+    """Those of ``addresses`` that were let go of at ``since`` or later."""
+    found: set[str] = set()
+    for at in range(0, len(addresses), AT_ONCE):
+        some = addresses[at : at + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        rows = tx.rows(
+            f"SELECT address FROM dropped WHERE repository = ? AND dropped_at >= ? AND address IN ({marks})",
+            *(repository, microseconds(since), *some),
+        )
+        found |= {str(row[0]) for row in rows}
+    return found
+
+
+def forget(tx: Transaction, repository: str, *, before: datetime) -> None:
+    """Drop what was written down before ``before``: nobody asks for it any more."""
+    tx.execute("DELETE FROM dropped WHERE repository = ? AND dropped_at < ?", repository, microseconds(before))

@@ -1,0 +1,112 @@
+"""Every move of a repository, on record beside its objects: what the database is compared with.
+
+``_desilt/journal/<thousands>/<generation>.json``, each written once and never
+replaced, before the transaction that makes the move commits. So whatever the
+database knows the store knows too, but for one: a move that was cut off between
+the two. A database that lacks more than that was restored from a copy.
+"""
+
+import re
+from dataclasses import dataclass
+
+from desilt.domain import record as records
+from desilt.domain.record import Record
+from desilt.errors import JournalBroken, NotFound, WentBack
+from desilt.lake import changes, repositories
+from desilt.lake.core import Core
+
+FOLDER = "_desilt/journal/"
+TO_A_FOLDER = 1_000
+NAME = re.compile(rf"{FOLDER}\d{{12}}/(\d{{15}})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The last move that a database knows."""
+
+    generation: int
+    mark: str
+    journal_from: int
+
+
+def name_of(generation: int) -> str:
+    """Below the repository's prefix; names sort as generations do."""
+    return f"{FOLDER}{generation // TO_A_FOLDER:012d}/{generation:015d}.json"
+
+
+def write(core: Core, record: Record) -> bool:
+    """Put ``record`` into the journal; False if another has its number."""
+    name = name_of(record.generation)
+    if core.store.put_new(core.prefix + name, records.write(record, core.secret)):
+        return True
+    return read(core, record.generation).mark == record.mark  # the answer to an earlier try was lost
+
+
+def read(core: Core, generation: int) -> Record:
+    """The record of a move; :class:`JournalBroken` where there is none."""
+    name = name_of(generation)
+    try:
+        data = core.store.get(core.prefix + name)
+    except NotFound:
+        raise JournalBroken(generation, core.name) from None
+    return records.read(data, core.secret, generation=generation, name=name)
+
+
+def known(core: Core) -> Known:
+    """What the database says."""
+    with core.database.read() as tx:
+        generation = repositories.generation(tx, core.uid)
+        mark = repositories.mark_at(tx, core.uid, generation)
+        return Known(generation, mark, repositories.journal_from(tx, core.uid))
+
+
+def after(core: Core, generation: int) -> list[int]:
+    """The generations beyond ``generation`` that have a record, in order."""
+    found = []
+    for batch in core.store.list(core.prefix + FOLDER, after=core.prefix + name_of(generation)):
+        for key in batch["key"].to_pylist():
+            match = NAME.fullmatch(key.removeprefix(core.prefix))
+            if match is not None:  # else it is what a put left that was killed
+                found.append(int(match[1]))
+    return found
+
+
+def newer(core: Core) -> tuple[Known, list[int]]:
+    """The last move that the database knows, and the generations after it that the store has a record of.
+
+    Listed first, then looked for in the database: a record is in the store before its move
+    is in the database, and nobody makes the next one before that. So of these only the
+    last may still be under way.
+    """
+    listed = after(core, known(core).generation)
+    last = known(core)
+    return last, [number for number in listed if number > last.generation]
+
+
+def line(core: Core, last: Known, newest: int) -> list[Record]:
+    """The records that lead from ``last`` to ``newest``, oldest first, without those that were given up."""
+    found = [read(core, newest)]
+    while found[-1].follows > last.generation:
+        found.append(read(core, found[-1].follows))
+    if (found[-1].follows, found[-1].before) != (last.generation, last.mark):
+        raise WentBack(
+            f"move {found[-1].generation} of the journal follows move {found[-1].follows}, "
+            f"and the database is at another move {last.generation}",
+            "restore a copy of the database that is of the same history; to give the journal's up, "
+            "`desilt lake recover --give-up`",
+        )
+    return found[::-1]
+
+
+def verify(core: Core) -> None:
+    """Refuse to go on unless the last move that the database knows is the journal's."""
+    last = known(core)
+    if last.generation >= last.journal_from and read(core, last.generation).mark != last.mark:
+        raise WentBack(f"move {last.generation} of the journal is not the one that the database knows")
+
+
+def told(record: Record) -> str:
+    """What a move did, on one line."""
+    did = [str(changes.read(change)) for change in record.changes]
+    more = f" and {len(did) - 2} more" if len(did) > 2 else ""
+    return f"{', '.join(did[:2])}{more}, {record.at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,161 @@
+"""Moves: the only transactions that change refs, commits, holds and policies, each with its record in the journal.
+
+The record is put beside the objects when everything else of the transaction is done,
+and before it commits. Cut off between the two, the record stays, and whoever
+comes next carries the move out, or gives it up where it cannot be any more.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from desilt.domain.record import Record
+from desilt.errors import Conflict, MissingTable, StorageFailed, WentBack
+from desilt.lake import changes, commits, journal, repositories, returning, tombstones
+from desilt.lake.changes import Change, Moment
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+from desilt.lake.holds import Kind
+
+MARK_BYTES = 8
+FEW = 10  # records that the database does not know; more are not read to find out what they are
+
+
+class Move:
+    """A move under way, in its transaction."""
+
+    def __init__(self, tx: Transaction, core: Core, *, number: int | None = None) -> None:
+        mark = secrets.token_hex(MARK_BYTES)
+        self.tx, self._core, self._changes = tx, core, list[Change]()
+        self.generation, self._follows = repositories.begin_move(tx, core.uid, mark, number=number)
+        self._moment = Moment(core.uid, self.generation, mark, core.clock())
+
+    @property
+    def at(self) -> datetime:
+        return self._moment.at
+
+    def do(self, change: Change) -> None:
+        """Carry ``change`` out, as part of this move."""
+        change.apply(self.tx, self._moment)
+        self._changes.append(change)
+
+    def finish(self) -> None:
+        """Put the record beside the objects; if nothing was done, there was no move."""
+        if not self._changes:
+            repositories.undo_move(self.tx, self._core.uid, self.generation, self._follows)
+            return
+        before = repositories.mark_at(self.tx, self._core.uid, self._follows)
+        said = tuple(changes.facts(change) for change in self._changes)
+        record = Record(self.generation, self._follows, before, self._moment.mark, self.at, said)
+        try:
+            mine = journal.write(self._core, record)
+        except StorageFailed as error:
+            raise StorageFailed(f"{error}; it may have been done or not: look before you try again") from error
+        if not mine:
+            raise Conflict(f"move {self.generation} of somebody else was cut off; nothing was done, try again")
+
+
+@contextmanager
+def moving(core: Core) -> Iterator[Move]:
+    """A transaction of its own that moves something."""
+    settle(core)
+    with core.database.write() as tx, moving_in(tx, core) as made:
+        yield made
+
+
+@contextmanager
+def moving_in(tx: Transaction, core: Core, *, number: int | None = None) -> Iterator[Move]:
+    """A move within ``tx``, and the last that is done in it; the journal is to be settled before."""
+    made = Move(tx, core, number=number)
+    yield made
+    made.finish()
+
+
+def cut_off(core: Core) -> Record | None:
+    """The move that is on record and not in the database; :class:`WentBack` where there are more than one."""
+    last, newer = journal.newer(core)
+    if not newer:
+        return None
+    line = journal.line(core, last, newer[-1]) if len(newer) <= FEW else []
+    if len(line) == 1:
+        return line[0]
+    raise WentBack(
+        f"the journal has {len(newer):,} moves after {last.generation}, the last one that the database knows "
+        f"(the newest: {journal.told(journal.read(core, newer[-1]))})"
+    )
+
+
+def settle(core: Core) -> None:
+    """Carry out the move that was cut off, if there is one; refuse where the database lacks more than that."""
+    record = cut_off(core)
+    if record is None:
+        return
+    tables = _tables(core, record)
+    with core.database.write() as tx:
+        tx.lock(core.uid)
+        if repositories.generation(tx, core.uid) != record.follows:
+            return  # it was only under way
+        fits = tables is not None and _fits(tx, core, record, tables)
+        if fits:
+            redo(tx, core, record)
+    if not fits:
+        give_up(core, record.generation)
+
+
+def redo(tx: Transaction, core: Core, record: Record) -> None:
+    """Carry a move out again, as it is on record."""
+    repositories.begin_move(tx, core.uid, record.mark, number=record.generation)
+    moment = Moment(core.uid, record.generation, record.mark, record.at)
+    for said in record.changes:
+        changes.read(said).apply(tx, moment)
+
+
+def give_up(core: Core, newest: int) -> None:
+    """Put a record behind ``newest`` that follows the last move the database knows: those between count no longer."""
+    with core.database.write() as tx, moving_in(tx, core, number=newest + 1) as made:
+        made.do(changes.GivenUp(newest))
+
+
+def check(core: Core) -> None:
+    """Refuse to go on where the journal knows more than one move that the database does not, or another one.
+
+    Nothing is written. Whoever removes something settles the journal as well.
+    """
+    cut_off(core)
+    journal.verify(core)
+
+
+def _tables(core: Core, record: Record) -> list[str] | None:
+    """The tables of the commits that a move makes; None if one is not there any more."""
+    made = [changes.read(said) for said in record.changes]
+    try:
+        return [
+            address
+            for one in made
+            if isinstance(one, changes.Committed)
+            for address in returning.stored_tables(core, one.metarange)
+        ]
+    except MissingTable:
+        return None
+
+
+def _fits(tx: Transaction, core: Core, record: Record, tables: Sequence[str]) -> bool:
+    """Whether what a move needs is still there: nobody knew of it, so it may have been collected meanwhile."""
+    new, wanted, back = set[str](), set[str](), set[tuple[str, str]]()
+    for change in (changes.read(said) for said in record.changes):
+        match change:
+            case changes.Committed():
+                new.add(change.id)
+                wanted |= set(change.parents)
+            case changes.BranchMade() | changes.HeadMoved():
+                wanted.add(change.head)
+            case changes.TagMade():
+                wanted.add(change.target)
+            case changes.HoldMade(kind=Kind.REF):
+                wanted.add(change.value)
+            case changes.TablesBack():
+                back |= {(run, address) for run, address in change.stones}
+    missing = wanted - new - commits.there(tx, core.uid, sorted(wanted))
+    stones = tombstones.found_in(tx, core.uid, tables)
+    return not missing and all((stone.run, address) in back for address, stone in stones.items())

@@ -1,0 +1,78 @@
+"""A database that was restored from a copy: how it shows, and what stays because of it.
+
+Partitions are opened in the database before anything is put into them. Objects in
+one that it never opened were put while another database was in use. What pointed
+to them is lost, so whatever was uploaded since the copy, and is not committed,
+stays until somebody says otherwise.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from desilt.domain import address
+from desilt.domain.times import microseconds, moment
+from desilt.errors import WentBack
+from desilt.lake.core import Core
+from desilt.lake.database import Transaction
+
+PARTITION = re.compile(r"branches/([0-9a-v]{20})/([0-9]{14}_[0-9a-v]{20})/")
+CLOCK_MARGIN = timedelta(minutes=10)
+
+
+def unknown_partitions(core: Core, folders: Iterable[str]) -> list[str]:
+    """Those of ``folders``, listed before this is asked, that are partitions which the database never opened."""
+    found: dict[str, set[str]] = {}
+    for folder in folders:
+        match = PARTITION.fullmatch(folder.removeprefix(core.prefix))
+        if match is not None:
+            found.setdefault(match[1], set()).add(match[2])
+    unknown = []
+    with core.database.read() as tx:
+        for branch, names in found.items():
+            known = {str(name) for (name,) in tx.rows("SELECT name FROM partitions WHERE branch = ?", branch)}
+            unknown += [f"{address.branch_prefix(branch)}{name}/" for name in names - known]
+    return sorted(unknown)
+
+
+def check_partitions(core: Core, folders: Iterable[str]) -> None:
+    """Refuse to go on where objects lie in a partition that the database never opened."""
+    if unknown := unknown_partitions(core, folders):
+        more = f" and {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
+        raise WentBack(f"objects lie in {unknown[0]}{more}, which the database never opened")
+
+
+def adopt(tx: Transaction, partitions: Sequence[str]) -> None:
+    """Know of these ``partitions`` from here on, as full."""
+    for folder in partitions:
+        _, branch, name, _ = folder.split("/")
+        opened = microseconds(address.partition_time(name))
+        tx.execute(
+            "INSERT INTO partitions (branch, name, opened_at, objects) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            *(branch, name, opened, address.PARTITION_OBJECTS),
+        )
+
+
+def keep_since(tx: Transaction, core: Core, copied_at: datetime) -> datetime:
+    """What was uploaded since the copy stays, if no commit has it; from when on that is, at the earliest.
+
+    An upload that was staged after the copy may have been given its address a ticket's life before.
+    """
+    since = copied_at - core.ticket_life - CLOCK_MARGIN
+    tx.execute(
+        "UPDATE repositories SET kept_since = ? WHERE uid = ? AND (kept_since IS NULL OR kept_since > ?)",
+        *(microseconds(since), core.uid, microseconds(since)),
+    )
+    return since
+
+
+def kept_since(core: Core) -> datetime | None:
+    """From when on uncommitted uploads stay; None if no database was restored, or that is over."""
+    with core.database.read() as tx:
+        row = tx.one("SELECT kept_since FROM repositories WHERE uid = ?", core.uid)
+    return None if row is None or row[0] is None else moment(row[0])
+
+
+def let_go(tx: Transaction, repository: str) -> None:
+    """What was kept because of a restore is garbage like any other."""
+    tx.execute("UPDATE repositories SET kept_since = NULL WHERE uid = ?", repository)
