@@ -78,14 +78,14 @@ def test_the_stores_themselves_remove_only_when_they_are_asked():
 
 
 def test_only_the_lake_deletes_rows_and_never_repositories_or_the_ledger():
-    kept = {"collected", "repositories", "tombstones", "runs", "batches", "locks", "settings"}
+    kept = {"collected", "journal", "repositories", "tombstones", "runs", "batches", "locks", "settings"}
     found = {
         (name, table) for name, tree in modules().items() for text in texts(tree) for table in DELETES.findall(text)
     }
     assert {name for name, _ in found if not name.startswith("lake/")} == set()
     assert {(name, table) for name, table in found if table.lower() in kept} == set()
-    may_go = {"staging", "staging_1", "tickets", "watermarks", "sealed", "branches", "tags", "holds", "policies"}
-    assert {table for _, table in found} <= may_go | {"commits"}
+    may_go = {"staging", "staging_1", "tickets", "dropped", "sealed", "branches", "tags", "holds", "commits"}
+    assert {table for _, table in found} <= may_go
     assert len(found) > 6
 
 
@@ -103,7 +103,16 @@ def test_only_a_sweep_takes_commits_or_edits_them():
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "commits"
     }
-    assert asking == {("sweep/commits.py", "collect"), ("sweep/history.py", "edit")}
+    assert asking == {("lake/changes.py", "collect"), ("lake/changes.py", "edit")}
+    made = {
+        (name, node.func.id)
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("CommitsCollected", "HistoryEdited")
+    }
+    assert made == {("sweep/commits.py", "CommitsCollected"), ("sweep/history.py", "HistoryEdited")}
 
 
 def test_no_statement_leaves_open_what_it_deletes_from():

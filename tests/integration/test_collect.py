@@ -390,7 +390,7 @@ def test_tables_in_the_plan_of_another_job_are_refused(lake):
     repo, _ = lake
     report = planned(repo)
     folder = Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, report.run))
-    made = plans.read(folder)
+    made = plans.read(folder, repo.core.secret)
     table = next(file for file in made.files if file.tables)
     assert plan_rows(repo.store, made, table).num_rows == 4
     with pytest.raises(OutsidePrefix):

@@ -9,9 +9,10 @@ import pytest
 
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
-from desilt.errors import FencedOff
+from desilt.errors import FencedOff, WentBack
 from desilt.jobs import collection, expiration, lifecycle, running, uncommitted
 from desilt.jobs.job import Ask
+from desilt.jobs.recovery import recover, survey
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake, commits, fsck
 from desilt.lake.lake import locate
@@ -203,7 +204,8 @@ def test_tables_that_went_are_no_objects_to_the_share_that_may_go(repo):
     assert run(uncommitted.job, repo, in_process, Ask(), Limits(confirm=True))[-1].removed.objects == 5
 
 
-def test_a_database_restored_to_before_a_collection_is_healed_by_the_next(repo, tmp_path):
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, given_up):
     dead(repo, "one", "two")
     repo.database.close()
     shutil.copy(repo.database.path, tmp_path / "copy")
@@ -216,7 +218,14 @@ def test_a_database_restored_to_before_a_collection_is_healed_by_the_next(repo, 
     again = Lake.open(locate(str(tmp_path / "lake"))).repository("demo")
     again.set_clock(now + DAY)
     limits = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
-    assert run(collection.job, again, in_process, Ask(), limits)[-1].history["commits collected"] == 2
+    with pytest.raises(WentBack, match="2 commits collected by run"):
+        run(collection.job, again, in_process, Ask(), limits)
+    if given_up:
+        recover(again, survey(again), give_up=True)
+        assert run(collection.job, again, in_process, Ask(), limits)[-1].history["commits collected"] == 2
+    else:
+        recover(again, survey(again))
+        assert run(collection.job, again, in_process, Ask(), SURE)[-1].history["commits collected"] == 0
     assert b"".join(again.get("main", "a")) == b"1"
     all_is_well(again)
 

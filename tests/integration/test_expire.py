@@ -170,8 +170,8 @@ def test_a_branch_used_at_the_last_moment_stays(lake, monkeypatch, meanwhile, fa
     old_branches(repo, made)
     real, times = history.see, iter([True])
 
-    def see(tx, core):
-        seen = real(tx, core)
+    def see(tx, core, now):
+        seen = real(tx, core, now)
         if next(times, False):
             meanwhile(repo)
         return seen

@@ -251,7 +251,9 @@ def test_an_entry_whose_address_only_ends_alike_holds_something_else(repo):
 
 def test_young_until_every_clock_calls_it_old(repo):
     address = lost(repo)
-    one = only(repo, address)
+    assert only(repo, address, now=START + timedelta(days=2)).verdict == "dropped"  # by the clock, that was just now
+    days(repo, 2)
+    one = only(repo, address, now=START)
     assert (one.verdict, one.until) == ("young", START + SETTLES)
     assert only(repo, address, now=one.until).verdict == "young"
     after = only(repo, address, now=one.until + timedelta(microseconds=1))
@@ -538,7 +540,8 @@ def test_nothing_is_left_behind_but_the_cache(repo):
     before, generation = oracle.stored(repo), repo.generation()
     only(repo, address)
     assert (oracle.stored(repo), repo.generation()) == (before, generation)
-    assert repo.store.folders(f"{repo.prefix}_desilt/") == [f"{repo.prefix}_desilt/ranges/"]
+    folders = [f"{repo.prefix}_desilt/{name}/" for name in ("journal", "ranges")]  # the first was there before
+    assert repo.store.folders(f"{repo.prefix}_desilt/") == folders
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "sidecar"])
@@ -606,7 +609,7 @@ def test_json_is_one_object_a_line_with_everything(repo, name, cli):
     first, second = map(json.loads, cli("explain", name, "a", "--json")[1].splitlines())
     assert list(first) == [
         *("answer", "address", "uri", "verdict", "until", "places", "exists", "size", "modified_at", "named_at"),
-        *("branch", "paths", "refs", "commits", "staged", "ticket", "orders", "removal"),
+        *("branch", "paths", "refs", "commits", "staged", "ticket", "dropped", "orders", "removal"),
     ]
     assert (first["verdict"], first["staged"]) == ("staged", [{"branch": "main", "path": "a", "hidden": False}])
     at = "2026-01-01T00:00:00.000000Z"

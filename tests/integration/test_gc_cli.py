@@ -4,6 +4,7 @@ Only the first two tests need Spark; what a command says does not depend on wher
 """
 
 import hashlib
+import hmac
 import io
 import json
 import os
@@ -452,10 +453,22 @@ class TestRefused:
         refused(cli("sweep", uri, run_id, *SURE), "plan again")
 
     def test_a_database_that_was_restored_from_a_copy(self, cli, repo, uri):
+        repo.database.close()
+        copy = repo.database.path.read_bytes()
+        repo.create_tag("then", "main")
+        repo.create_tag("later", "main")
         run_id = self.plan(cli, uri)
-        sql(repo, "UPDATE repositories SET generation = generation - 1")
-        refused(cli("gc", "run", uri, *SURE), "--after-restore")
-        refused(cli("sweep", uri, run_id, *SURE, "--after-restore"), "plan again")  # that one knew too much
+        repo.database.close()
+        for file in repo.database.path.parent.glob("desilt.db*"):
+            file.unlink()
+        repo.database.path.write_bytes(copy)
+        for words in (["gc", "run", uri], ["sweep", uri, run_id], ["purge", uri], ["gc", "plan", uri]):
+            refused(cli(*words, *(SURE if words[0] != "purge" and "plan" not in words else [])), "desilt lake recover")
+        code, out, _ = cli("lake", "recover", uri, "--dry-run")
+        assert code == 0
+        assert "tag 'later' made" in out
+        assert cli("lake", "recover", uri)[0] == 0
+        assert cli("gc", "plan", uri)[0] == 0
 
     def test_a_clock_that_ran_backwards(self, cli, repo, uri):
         self.plan(cli, uri)
@@ -476,10 +489,34 @@ class TestRefused:
             pq.write_table(forged, sink)
             repo.store.put(file["key"], [sink.getvalue()])
             file["sha256"] = hashlib.sha256(sink.getvalue()).hexdigest()
-            del facts["sha256"]
-            facts["sha256"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+            facts.pop("signed", None)
+            said = b"plan\n" + json.dumps(facts, sort_keys=True).encode()
+            facts["signed"] = hmac.digest(repo.core.secret.encode(), said, "sha256").hex()
             repo.store.put(root + "plan.json", [json.dumps(facts).encode()])
             refused(cli("sweep", uri, run_id, *SURE), "not an object of this repository")
+
+    def test_a_plan_rewritten_together_with_its_hashes(self, cli, repo, uri):
+        """Without the repository's secret, nobody makes one that is believed."""
+        run_id = self.plan(cli, uri)
+        kept = repo.stat("main", "staged").address
+        root = f"{repo.prefix}_desilt/runs/gc/{run_id}/"
+        facts = json.loads(repo.store.get(root + "plan.json"))
+        (file,) = facts["files"]
+        rows = pq.read_table(io.BytesIO(repo.store.get(file["key"])))
+        addresses = pa.array([kept, *rows["address"].to_pylist()[1:]], rows.schema.field("address").type)
+        forged = rows.set_column(rows.schema.get_field_index("address"), rows.schema.field("address"), addresses)
+        sink = io.BytesIO()
+        pq.write_table(forged, sink)
+        repo.store.put(file["key"], [sink.getvalue()])
+        file["sha256"] = hashlib.sha256(sink.getvalue()).hexdigest()
+        for secret in (b"", b"guessed", None):
+            facts.pop("signed", None)
+            said = b"plan\n" + json.dumps(facts, sort_keys=True).encode()
+            facts["signed"] = hmac.digest(secret, said, "sha256").hex() if secret is not None else ""
+            repo.store.put(root + "plan.json", [json.dumps(facts).encode()])
+            code, _, err = cli("sweep", uri, run_id, *SURE)
+            assert (code, "not what was written; plan again" in err) == (1, True)
+        assert b"".join(repo.get("main", "staged")) == b"x"
 
     def test_a_plan_whose_rows_were_changed(self, cli, repo, uri):
         run_id = self.plan(cli, uri)

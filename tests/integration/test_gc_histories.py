@@ -24,6 +24,7 @@ from desilt.errors import (
 )
 from desilt.jobs import trash, uncommitted
 from desilt.jobs.job import Ask
+from desilt.jobs.recovery import recover, survey
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake, ledger, locks, staging, tombstones, watermarks
 from desilt.lake.database import open_database
@@ -207,6 +208,11 @@ def test_a_plan_is_not_swept_after_the_database_was_restored(repo):
     made = planned(repo)
     repo = from_backup(repo, copy)
     later(repo, days=2)
+    with pytest.raises(WentBack):
+        repo.commit("main", "precious")
+    with pytest.raises(WentBack):
+        swept(repo, made)
+    recover(repo, survey(repo), give_up=True)
     repo.commit("main", "precious")
     for number in range(8):
         repo.create_tag(f"now{number}", "main")
@@ -225,20 +231,42 @@ def test_what_a_restored_database_has_forgotten_is_kept_until_somebody_says_that
     copy = backup(repo)
     forgotten = {put(repo, "main", f"work{number}") for number in range(4)}
     repo.commit("main", "work")
+    repo.create_tag("worked", "main")
     later(repo, days=3)
     last(repo)
     repo = from_backup(repo, copy)
     later(repo, days=4)
-    with pytest.raises(WentBack):
-        collect(repo)
-    for number in range(5):
-        repo.create_tag(f"now{number}", "main")
+    for act in (collect, lambda repo: repo.create_tag("now", "main")):
+        with pytest.raises(WentBack, match="desilt lake recover"):
+            act(repo)
+    recover(repo, survey(repo), give_up=True)
     with pytest.raises(WentBack, match="--after-restore"):
-        collect(repo)
+        collect(repo)  # what earlier plans saw, it does not know
     assert forgotten < stored(repo)
-    assert collect(repo, limits=replace(SURE, after_restore=True)).removed == 4
+    assert collect(repo, limits=replace(SURE, after_restore=True)).removed == 0  # the plan leaves them alone
+    assert collect(repo, after_restore=True, limits=replace(SURE, after_restore=True)).removed == 4
     assert collect(repo).removed == 0  # said once is enough
     assert contents(repo, "main") == {"kept": "x"}
+
+
+def test_a_database_that_lacks_one_move_is_given_it_back(repo):
+    """It may have been cut off, or lost with a database: either way it is on record, whole."""
+    put(repo, "main", "kept")
+    repo.commit("main", "kept")
+    later(repo, days=1)
+    copy = backup(repo)
+    forgotten = put(repo, "main", "work")
+    made = repo.commit("main", "work")
+    later(repo, days=3)
+    repo = from_backup(repo, copy)
+    later(repo, days=4)
+    with pytest.raises(WentBack, match="which the database never opened"):
+        collect(repo)  # it has the commit back, but not all that was uploaded
+    recover(repo, survey(repo))
+    assert collect(repo).removed == 0
+    assert forgotten in stored(repo)
+    assert repo.resolve("main").commit == made
+    assert contents(repo, "main") == {"kept": "x", "work": "x"}
 
 
 def test_what_a_commit_held_is_kept_when_its_row_is_lost(repo):
@@ -353,7 +381,7 @@ def test_what_a_sleeper_copied_to_the_trash_of_a_bucket_comes_back(s3_server, fo
     repo.commit("main", "kept")
     lost = put(repo, "main", "lost")
     repo.reset("main")
-    made, real = planned(repo, action=TRASH), CloudStore.copy
+    made, real = planned(repo, action=TRASH, dropped_for=timedelta(0)), CloudStore.copy
     monkeypatch.setattr(removing, "SURE_SECONDS", -1)  # so long it slept
 
     def restore_later():
@@ -621,12 +649,12 @@ def test_no_bit_of_a_plan_can_flip_unseen(repo, monkeypatch):
     made = planned(repo)
     folder = Folder(repo.store, repo.prefix, Run(made, "gc", started(made)))
     whole = repo.store.get(file_of(repo, made, "plan.json"))
-    assert plans.read(folder).run == made
+    assert plans.read(folder, repo.core.secret).run == made
     for place in range(len(whole) - 1):  # after it comes the end of the line
         damaged = flipped(whole, place, 1 << place % 8)
         monkeypatch.setattr(Folder, "get_text", lambda *_, damaged=damaged: damaged.decode())
         with pytest.raises(Unreadable):
-            plans.read(folder)
+            plans.read(folder, repo.core.secret)
 
 
 # ---- shares and clocks
@@ -652,7 +680,7 @@ def test_what_went_within_a_day_counts_from_when_it_went(repo):
     four_lost()
     later(repo, minutes=20)
     with pytest.raises(TooMuch, match="4 went in the last day: 44%"):
-        collect(repo, now=repo.clock() + timedelta(days=3), limits=usual)
+        collect(repo, now=repo.clock() + timedelta(days=3), dropped_for=timedelta(0), limits=usual)
     assert len(stored(repo)) == 14
 
 
@@ -698,7 +726,10 @@ def test_after_a_run_with_a_clock_a_year_ahead_others_may_pass_again(folder):
     repo.commit("main", "kept")
     one_lost()
     off[0] = timedelta(days=365)
-    assert collect(repo).removed == 1
+    for _ in range(2):
+        with pytest.raises(WrongTime, match="--clock-is-right"):
+            collect(repo)
+    assert collect(repo, limits=replace(SURE, clock_is_right=True)).removed == 1
     off[0] = timedelta(days=3)
     one_lost()
     off[0] = timedelta(days=30)

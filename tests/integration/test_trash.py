@@ -85,7 +85,7 @@ def collect(repo, **ask):
 def planned(repo, **ask):
     """The addresses that a plan names now, and its id."""
     made = plan(uncommitted.job, repo, in_process, Ask(**ask)).run
-    found = plans.read(Folder(repo.store, repo.prefix, folders.find(repo.store, repo.prefix, made)))
+    found = plans.read(Folder(repo.store, repo.prefix, folders.find(repo.store, repo.prefix, made)), repo.core.secret)
     rows = [sweeping.plan_rows(repo.store, found, file) for file in found.files]
     return {address for table in rows for address in table["address"].to_pylist()}, made
 
@@ -147,6 +147,7 @@ def removed_by_rule(repo, *paths, action=TRASH, ref="main"):
         commits=1,
         held=1,
         stored=Amount(),
+        measure="",
         batch=1000,
         base="",
         files=(),

@@ -3,14 +3,15 @@
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.params import Day, Moment, Span
-from desilt.cli.sweeping import Told, plan_and_show, run_and_show
+from desilt.cli.params import Day, Moment, Share, Span
+from desilt.cli.sweeping import CLOCK_HELP, DEFAULT, Told, plan_and_show, run_and_show
 from desilt.domain.expiry import Expiry, Omission
 from desilt.domain.keeping import Keep
 from desilt.errors import BadRequest
@@ -85,6 +86,12 @@ def with_wish(command: Command) -> Command:
         "uploads.",
     )
     @click.option("--now", type=Moment(), help="Count ages from this time; it may look back.")
+    @click.option(
+        "--max-share",
+        type=Share(),
+        default=DEFAULT.max_share,
+        help="Of the commits that refs reach: not more are abandoned, counted from the most within 30 days.  [30%]",
+    )
     @functools.wraps(command)
     def wrapped(
         repository: Repository,
@@ -95,12 +102,13 @@ def with_wish(command: Command) -> Command:
         delete_expired_tags: bool,
         delete_expired_branches: bool,
         now: datetime | None,
+        max_share: float,
         **rest: Any,
     ) -> None:
         before = older_than if isinstance(older_than, datetime) else (now or repository.clock()) - older_than
         rules = Keep(last=keep_last or 0, **(keep or {})) if keep_last or keep else None
         wish = Expiry(before, rules, delete_expired_tags, delete_expired_branches)
-        command(repository, *values, ask=Ask(now=now, wish=wish), **rest)
+        command(repository, *values, ask=Ask(now=now, wish=wish), limits=Limits(max_share=max_share), **rest)
 
     return wrapped
 
@@ -108,28 +116,29 @@ def with_wish(command: Command) -> Command:
 @expire.command()
 @with_repository
 @with_wish
-def plan(repository: Repository, ask: Ask, as_json: bool) -> None:
+def plan(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> None:
     """Say which commits would be edited, which would be abandoned, and by which refs; change nothing.
 
     The plan is written into the repository, below _desilt/runs/expire/: history.json with every commit, and
     report.html with a picture of history before and after. `desilt sweep` carries it out.
     """
     told = Told()
-    plan_and_show(expiration.job, repository, InProcess(told), told, ask, Limits(), as_json=as_json)
+    plan_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
 
 
 @expire.command()
 @with_repository
 @with_wish
-@click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
-def run(repository: Repository, ask: Ask, confirm: bool, as_json: bool) -> None:
+@click.option("--confirm", is_flag=True, help="I have seen a plan of this, of the same age or a younger one.")
+@click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
+def run(repository: Repository, ask: Ask, limits: Limits, confirm: bool, clock_is_right: bool, as_json: bool) -> None:
     """Plan, then edit history as planned, in one transaction.
 
-    The first run needs --confirm: look at a plan before. Where branches or tags have moved since the plan was made,
-    it is decided again, and only what still holds is done. The default branch, and branches with staged entries or
-    open tickets, are never deleted.
+    The first run needs --confirm: look at a plan before. It covers later runs that hide history as old, or older; not
+    younger. Where branches or tags have moved since the plan was made, it is decided again, and only what still holds
+    is done. The default branch, and branches with staged entries or open tickets, are never deleted.
     """
-    told, limits = Told(), Limits(confirm=confirm)
+    told, limits = Told(), replace(limits, confirm=confirm, clock_is_right=clock_is_right)
     run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
 
 
@@ -148,5 +157,5 @@ def abandon(repository: Repository, ref: str, commits: str, as_json: bool) -> No
         said = f"{commits!r} is not FIRST..LAST; write two commits of {ref!r} with two dots between them"
         raise BadRequest(f"{said}, the newest first")
     told = Told()
-    ask, limits = Ask(wish=Omission(ref, first, last)), Limits(confirm=True)
+    ask, limits = Ask(wish=Omission(ref, first, last)), Limits(confirm=True, max_share=1.0)  # they are named one by one
     run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)

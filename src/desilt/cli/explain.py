@@ -75,6 +75,10 @@ def answer(one: Explanation) -> str:
         Reason.TICKET: f"is kept: an upload under way may still ask for it{ticket}, until {until}",
         Reason.HELD: f"is kept: hold {one.orders[0].id if one.orders else ''} orders it",
         Reason.RESTORED: f"is kept: nothing holds it, but it was {told}, and is left alone until {until}",
+        Reason.DROPPED: f"is kept for now: nothing holds it, but {was_staged(one)}, and somebody may be reading it; "
+        f"it is left alone until {until}",
+        Reason.SINCE_COPY: "is kept: nothing holds it, but it was uploaded since the copy that the database was "
+        "restored from, and what pointed to it may be lost; `desilt gc run --after-restore` lets it go",
         Reason.FOREIGN: "is kept: nothing holds it, but it is not named as desilt names objects, so not ours to remove",
         Reason.YOUNG: f"is kept for now: nothing holds it, but it is too young to be removed, until {until}",
         Reason.UNREFERENCED: "would be removed by the next run: no commit, staging area or ticket holds it",
@@ -106,6 +110,11 @@ def ref_name(kind: str, name: str) -> str:
 def staged(one: Explanation) -> str:
     places = [f"{area.branch} as {area.path!r}" for area in one.staged]
     return f"it is staged on {several(places)}"
+
+
+def was_staged(one: Explanation) -> str:
+    last = one.dropped
+    return f"it was staged on {last.branch} as {last.path!r} until {when(last.at)} UTC" if last else "it was staged"
 
 
 def still_listed(one: Explanation) -> str:
@@ -142,6 +151,8 @@ def evidence(one: Explanation) -> Iterator[tuple[str, Sequence[str]]]:
     if ticket := one.ticket:
         state = "until" if ticket.open else "expired"
         yield "ticket", [f"{ticket.branch}: {shown(ticket.path)}, {state} {when(ticket.until)}"]
+    if last := one.dropped:
+        yield "dropped", [f"{last.branch}: {shown(last.path)}, {when(last.at)}"]
     yield "hold", [order(hold) for hold in one.orders]
     if one.removal:
         yield "ledger", ledger_lines(one.removal)

@@ -24,8 +24,8 @@ def gc() -> None:
     """Remove objects that were uploaded and never became, or are no longer, part of anything.
 
     An object goes when no commit holds it, whether a ref reaches that commit or not; no staging area of any branch;
-    no open ticket; and when the store's clock and the time in its own name both call it older than a ticket lives
-    (24 hours, and ten minutes more for clocks).
+    no open ticket; when the store's clock and the time in its own name both call it older than a ticket lives
+    (24 hours, and ten minutes more for clocks); and when nothing staged has pointed to it for a day.
 
     A run begins where the last one ended: it lists only what is new, and looks again at what no commit held then.
     """
@@ -37,13 +37,34 @@ def with_scope(command: Command) -> Command:
     @click.option("--branch", help="Only what was uploaded to this branch; a deleted one by its uid.")
     @click.option("--inventory", metavar="URI", help="A listing in place of ours: an S3 Inventory, Parquet or CSV.")
     @click.option("--max-inventory-age", type=Span(), default=Ask().max_inventory_age, help="Not older.  [2d]")
+    @click.option(
+        "--dropped-for",
+        type=Span(),
+        default=Ask().dropped_for,
+        help="Leave alone what was staged until then: somebody may be reading it.  [1d]",
+    )
     @with_ask
+    @with_limits
     @functools.wraps(command)
     def wrapped(
-        *values: Any, ask: Ask, branch: str | None, inventory: str | None, max_inventory_age: timedelta, **rest: Any
+        *values: Any,
+        ask: Ask,
+        limits: Limits,
+        branch: str | None,
+        inventory: str | None,
+        max_inventory_age: timedelta,
+        dropped_for: timedelta,
+        **rest: Any,
     ) -> None:
-        scoped = replace(ask, branch=branch, inventory=inventory, max_inventory_age=max_inventory_age)
-        command(*values, ask=scoped, **rest)
+        scoped = replace(
+            ask,
+            branch=branch,
+            inventory=inventory,
+            max_inventory_age=max_inventory_age,
+            dropped_for=dropped_for,
+            after_restore=limits.after_restore,
+        )
+        command(*values, ask=scoped, limits=limits, **rest)
 
     return wrapped
 
@@ -51,7 +72,6 @@ def with_scope(command: Command) -> Command:
 @gc.command()
 @with_repository
 @with_scope
-@with_limits
 @master_option
 def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
     """Say what would be removed, and why; remove nothing.
@@ -66,7 +86,6 @@ def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, a
 @gc.command()
 @with_repository
 @with_scope
-@with_limits
 @master_option
 def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
     """Plan, then remove what was planned.

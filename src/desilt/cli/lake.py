@@ -5,6 +5,7 @@ import click
 from desilt.cli import history, objects, scenarios, uploads
 from desilt.cli.common import db_option, json_option, with_repository
 from desilt.cli.output import done, emit
+from desilt.cli.recover import recover
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import Repository
 
@@ -124,5 +125,5 @@ def gone_note(gone: int) -> str:
     return f"; gone, since a run removed their objects: {gone:,} of its entries" if gone else ""
 
 
-for command in (*history.COMMANDS, *objects.COMMANDS, *uploads.COMMANDS, *scenarios.COMMANDS):
+for command in (*history.COMMANDS, *objects.COMMANDS, *uploads.COMMANDS, *scenarios.COMMANDS, recover):
     lake.add_command(command)

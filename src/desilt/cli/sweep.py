@@ -9,7 +9,7 @@ from desilt.cli.common import with_repository
 from desilt.cli.output import done
 from desilt.cli.params import Span
 from desilt.cli.reports import SWEPT_IN_PART, finish, show, told
-from desilt.cli.sweeping import Told, master_option, on_spark, with_limits
+from desilt.cli.sweeping import CLOCK_HELP, Told, master_option, on_spark, with_limits
 from desilt.jobs import trash
 from desilt.jobs.running import sweep as carry_out
 from desilt.lake.repository import Repository
@@ -66,11 +66,20 @@ def restore(repository: Repository, run: str, prefix: str, master: str | None, a
 @with_repository
 @click.option("--older-than", type=Span(), default=trash.DAYS, help="What is in the trash for so long.  [7d]")
 @click.option("--run", "run", help="Only what this run moved there.")
+@click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
 @master_option
-def purge(repository: Repository, older_than: timedelta, run: str | None, master: str | None, as_json: bool) -> None:
+def purge(
+    repository: Repository,
+    older_than: timedelta,
+    run: str | None,
+    clock_is_right: bool,
+    master: str | None,
+    as_json: bool,
+) -> None:
     """Empty the trash: what is in it for longer than its days is removed for good."""
     progress = Told()
-    found = trash.empty(repository, on_spark(master, progress), older_than=older_than, run_id=run)
+    spread = on_spark(master, progress)
+    found = trash.empty(repository, spread, older_than=older_than, run_id=run, clock_is_right=clock_is_right)
     progress.finish()
     total = sum(found.values(), Purged())
     text = f"{told(Amount(total.objects, total.bytes))} of {len(found)} runs removed for good"

@@ -22,6 +22,7 @@ from desilt.sweep.guard import Limits
 
 Command = Callable[..., None]
 DEFAULT = Limits()
+CLOCK_HELP = "Whatever was done here before by another clock, or not for a month: this clock is right."
 
 master_option = click.option("--master", help="A Spark cluster; by default, all cores of this machine.")
 
@@ -74,13 +75,18 @@ def with_limits(command: Command) -> Command:
 
     @click.option("--max-plan-age", type=Span(), default=DEFAULT.max_plan_age, help="Refuse an older plan.  [1d]")
     @click.option(
-        "--max-share", type=Share(), default=DEFAULT.max_share, help="Of all objects or bytes, within a day.  [30%]"
+        "--max-share",
+        type=Share(),
+        default=DEFAULT.max_share,
+        help="Of all objects or bytes, within a day; and less than the most there was within 30 days.  [30%]",
     )
     @click.option("--max-objects", type=click.IntRange(0), help="Refuse to remove more objects than this.")
     @click.option("--allow-empty", is_flag=True, help="Go on although nothing at all is held.")
     @click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
-    @click.option("--after-restore", is_flag=True, help="I know that the database was restored from a copy.")
-    @click.option("--clock-is-right", is_flag=True, help="The clock of the last run was wrong, this one is not.")
+    @click.option(
+        "--after-restore", is_flag=True, help="The database was restored from a copy; what it lost may go, too."
+    )
+    @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
     @functools.wraps(command)
     def wrapped(
         *values: Any,

@@ -15,9 +15,9 @@ class Reason(StrEnum):
     STAGED = "staged"  # some staging area holds it
     TICKET = "ticket"  # an upload under way may still be linked
     RESTORED = "restored"  # brought back from the trash since a ticket's life ago
-    DROPPED = "dropped"  # a staging area pointed to it until lately: somebody may still be reading it
     FOREIGN = "foreign"  # not named as desilt names objects: not ours to remove
     YOUNG = "young"  # some clock says it is younger than a ticket lives
+    DROPPED = "dropped"  # a staging area pointed to it until lately: somebody may still be reading it
     SINCE_COPY = "since the copy"  # the database was restored, and what pointed to it may be lost
     UNREFERENCED = "unreferenced"  # nothing of the above: it goes
     # of committed entries, whose age a rule has counted:

@@ -15,8 +15,7 @@ from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, layout
 
 ORDER = list(Reason)
-HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.HELD, Reason.RESTORED, Reason.DROPPED)
-"""In this order: the first one is told."""
+HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.HELD, Reason.RESTORED)  # the first one is told
 DIGITS = np.full(256, -1, np.int8)
 DIGITS[np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)] = np.arange(32)
 UID = "[0-9a-v]{20}"
@@ -42,7 +41,9 @@ def reasons(
         theirs = present(hashes[free], held.get(reason, np.zeros(0, np.uint64)))
         found[free[theirs]] = ORDER.index(reason)
         free = free[~theirs]
-    rows = inventory.filter(pa.array(found == ORDER.index(Reason.UNREFERENCED)))
+    dropped = present(hashes[free], held.get(Reason.DROPPED, np.zeros(0, np.uint64)))
+    found[free[dropped]] = ORDER.index(Reason.DROPPED)  # told of what is not young
+    rows = inventory.take(pa.array(free))
     names, times = rows["name"].combine_chunks(), rows["modified_at"].combine_chunks()
     if copied_at is not None:
         found[free[young(names, times, copied_at)]] = ORDER.index(Reason.SINCE_COPY)

@@ -23,6 +23,7 @@ from desilt.jobs.explanation import (
     MISSING,
     OUTSIDE,
     REMOVED,
+    Dropped,
     Explanation,
     HoldingArea,
     HoldingCommit,
@@ -30,8 +31,9 @@ from desilt.jobs.explanation import (
     HoldingTicket,
     Removal,
 )
+from desilt.jobs.job import Ask
 from desilt.jobs.uncommitted import CLOCK_MARGIN
-from desilt.lake import holds, ledger, tickets, tombstones
+from desilt.lake import dropped, holds, ledger, restored, tickets, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Hold, Kind
@@ -46,6 +48,7 @@ from desilt.sources.inventory import DATA, inventory_of
 Places = Mapping[str, Sequence[str]]  # by address: where the path that was asked for has it
 Holders = Mapping[str, Mapping[str, set[str]]]  # by address and metarange: paths
 UID_LENGTH = 20
+DROPPED_FOR = Ask().dropped_for
 
 
 def explain(
@@ -144,8 +147,17 @@ def _recorded(
         branch=names.get(parts[1], parts[1]) if is_object(address) else "",
         staged=tuple(HoldingArea(*area) for area in areas),
         ticket=_ticket(ticket, names, min(now, core.clock())) if ticket else None,
+        dropped=_dropped(tx, core, address, names),
         removal=_removal(tx, core, address),
     )
+
+
+def _dropped(tx: Transaction, core: Core, address: str, names: Mapping[str, str]) -> Dropped | None:
+    found = dropped.last(tx, core.uid, address)
+    if found is None:
+        return None
+    branch, path, at = found
+    return Dropped(names.get(branch, branch), path.decode(), at)
 
 
 def _ticket(ticket: Ticket, names: Mapping[str, str], now: datetime) -> HoldingTicket:
@@ -220,7 +232,7 @@ def _judged(core: Core, one: Explanation, listed: pa.RecordBatch | None, now: da
         return replace(one, verdict=OUTSIDE)
     settles = core.ticket_life + CLOCK_MARGIN
     before = now - settles
-    removal, ticket = one.removal, one.ticket
+    removal, ticket, copied_at = one.removal, one.ticket, restored.kept_since(core)
     back = removal is not None and removal.restored_at is not None and removal.restored_at >= before
     held_by = {
         Reason.COMMITTED: bool(one.commits),
@@ -228,13 +240,15 @@ def _judged(core: Core, one: Explanation, listed: pa.RecordBatch | None, now: da
         Reason.TICKET: ticket is not None and ticket.open,
         Reason.HELD: any(hold.kind is Kind.ADDRESS for hold in one.orders),
         Reason.RESTORED: back,
+        Reason.DROPPED: one.dropped is not None and one.dropped.at >= min(now, core.clock()) - DROPPED_FOR,
     }
     row = inventory_of(core.prefix, [listed])
     hashes = {reason: row[HASH].to_numpy() if held else np.zeros(0, np.uint64) for reason, held in held_by.items()}
-    reason = ORDER[reasons(row, hashes, before=before)[0]]
+    reason = ORDER[reasons(row, hashes, before=before, copied_at=copied_at)[0]]
     times = {
         Reason.TICKET: [ticket.until] if ticket else [],
         Reason.RESTORED: [removal.restored_at + settles] if removal and removal.restored_at else [],
+        Reason.DROPPED: [one.dropped.at + DROPPED_FOR] if one.dropped else [],
         Reason.YOUNG: [when + settles for when in (modified_at, one.named_at) if when],
     }
     no_end = reason is Reason.YOUNG and modified_at is None  # without a time, it is young for ever

@@ -51,6 +51,15 @@ class HoldingTicket:
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """Where it was staged last, and until when."""
+
+    branch: str  # its uid, if it was deleted
+    path: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Removal:
     """What the ledger says of the address."""
 
@@ -87,5 +96,6 @@ class Explanation:
     commits: tuple[HoldingCommit, ...] = ()  # oldest first
     staged: tuple[HoldingArea, ...] = ()
     ticket: HoldingTicket | None = None
+    dropped: Dropped | None = None
     orders: tuple[Hold, ...] = ()  # of people who want it kept: it, its path, or a commit that has it
     removal: Removal | None = None

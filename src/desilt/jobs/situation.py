@@ -1,6 +1,7 @@
 """What a guard looks at besides the plan: clocks, earlier runs, and whether the database still knows its own past."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from desilt.clock import ManualClock
 from desilt.domain.run import Run, started
@@ -16,13 +17,11 @@ from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Amount
 from desilt.sweep.guard import CLOCKS, WINDOW, Situation
 
-MARKER = "swept.json"
-
 
 def situation(job: Job, repository: Repository, made: Plan) -> Situation:
     """How things are as ``made`` is about to be swept."""
     now = repository.clock()
-    asked = [made.probed, timekeeping.last_asked(repository.store)]  # the second before anybody asks again
+    quiet = quiet_since(repository, made.probed)  # before the store is asked for the time
     earlier = [plan for plan in seen_before(repository, job) if plan.run != made.run]
     with repository.database.read() as tx:
         runs = ledger.every(tx, repository.uid)
@@ -38,16 +37,23 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             edited=repositories.edited(tx, repository.uid),
             lost=lost(tx, repository, made, earlier),
             against=job.against(repository, made) if made.removes.objects or made.refs else "",
-            quiet_since=None
-            if isinstance(repository.clock, ManualClock)  # which is meant to be moved
-            else traces.quiet_since(tx, repository.core, now, filter(None, asked)),
+            quiet_since=quiet,
         )
+
+
+def quiet_since(repository: Repository, *others: datetime | None) -> datetime | None:
+    """The last that was done here before the clock may have jumped; ``others`` are traces that are known besides."""
+    if isinstance(repository.clock, ManualClock):
+        return None  # it is meant to be moved
+    times = [one for one in (*others, timekeeping.last_asked(repository.store)) if one is not None]
+    with repository.database.read() as tx:
+        return traces.quiet_since(tx, repository.core, repository.clock(), times)
 
 
 def let_pass(repository: Repository, made: Plan) -> None:
     """Write down that the guard had nothing against ``made``."""
     folder = Folder(repository.store, repository.prefix, run_of(made))
-    folder.put_json(MARKER, {"at": repository.clock().isoformat(), "generation": made.generation})
+    folder.put_json(plans.SWEPT, {"at": repository.clock().isoformat(), "generation": made.generation})
 
 
 def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
@@ -58,7 +64,7 @@ def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
             yield plans.read(folder, repository.core.secret)
         except DesiltError:
             continue  # unfinished, or unreadable: it tells nothing
-        if folder.has(MARKER) and started(run_id) <= repository.clock() + CLOCKS:  # else a clock was wrong then
+        if folder.has(plans.SWEPT) and started(run_id) <= repository.clock() + CLOCKS:  # else a clock was wrong then
             return
 
 

@@ -8,7 +8,8 @@ from desilt.errors import BadRequest, Conflict, NotFound, span
 from desilt.jobs import collection, expiration, uncommitted
 from desilt.jobs.place import opening
 from desilt.jobs.running import check_clock
-from desilt.lake import ledger, locks, tombstones, watermarks
+from desilt.jobs.situation import quiet_since
+from desilt.lake import ledger, locks, moves, tombstones, traces, watermarks
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
@@ -16,6 +17,7 @@ from desilt.runs.folder import LAST, TRASH, trash_of
 from desilt.runs.plan import Action
 from desilt.sources.held import as_json
 from desilt.sources.spread import Spread
+from desilt.sweep.guard import check_jump
 from desilt.sweep.purging import Heap, Purged, purge
 from desilt.sweep.restoring import Back, Wanted, restore
 
@@ -85,13 +87,24 @@ def restored(back: Back) -> int:
 
 
 def empty(
-    repository: Repository, spread: Spread, *, older_than: timedelta = DAYS, run_id: str | None = None
+    repository: Repository,
+    spread: Spread,
+    *,
+    older_than: timedelta = DAYS,
+    run_id: str | None = None,
+    clock_is_right: bool = False,
 ) -> dict[str, Purged]:
     """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
-    check_clock(repository)
     now = repository.clock()
+    if not clock_is_right:
+        check_jump(now, quiet_since(repository))
+    check_clock(repository)
+    moves.check(repository.core)
     wanted = None if run_id is None else swept_run(repository, run_id).id
     with locks.held(repository.database, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
+        if clock_is_right:
+            with repository.database.write() as tx:
+                traces.agree(tx, repository.uid, now)
         heaps = [
             Heap(opening(repository, spread), lock, run, branch)
             for run, at in in_trash(repository)

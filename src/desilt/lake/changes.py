@@ -1,21 +1,17 @@
-"""What a move can change: each kind is done by one function, when it is made and when a journal is carried out again.
+"""What a move can change: refs, commits, holds, policies, and what is on record of runs.
 
-Fields are what JSON can hold; times are microseconds. Whoever moves something makes
-one of these and lets :meth:`~desilt.lake.moves.Move.do` carry it out, so that
-nothing is changed which the journal does not have.
+Fields are what JSON can hold; times are microseconds.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from datetime import datetime
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from desilt.domain.address import uid
 from desilt.domain.history import Commit
 from desilt.domain.times import microseconds, moment
-from desilt.errors import Unreadable
 from desilt.lake import commits, holds, ledger, policies, refs, repositories, staging, tombstones, watermarks
+from desilt.lake.change import Change, Moment
 from desilt.lake.database import Transaction
 from desilt.lake.dropped import Dropping
 from desilt.lake.holds import Hold, Kind
@@ -25,25 +21,6 @@ from desilt.lake.tombstones import State
 
 SHORT = 12
 GC = "gc"  # the job that must look at everything again once commits are gone
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """The move that a change is part of."""
-
-    repository: str  # its uid
-    generation: int
-    mark: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Change(ABC):
-    """One thing that a move does; as a text, what it is for people."""
-
-    @abstractmethod
-    def apply(self, tx: Transaction, move: Moment) -> None:
-        """Do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +116,7 @@ class AreasTaken(Change):
 
 @dataclass(frozen=True, slots=True)
 class BranchDeleted(Change):
+    releases: ClassVar[bool] = True
     name: str
     uid: str
     head: str
@@ -168,6 +146,7 @@ class TagMade(Change):
 
 @dataclass(frozen=True, slots=True)
 class TagDeleted(Change):
+    releases: ClassVar[bool] = True
     name: str
 
     def apply(self, tx: Transaction, move: Moment) -> None:
@@ -202,6 +181,7 @@ def hold_made(one: Hold) -> HoldMade:
 
 @dataclass(frozen=True, slots=True)
 class HoldLifted(Change):
+    releases: ClassVar[bool] = True
     id: str
 
     def apply(self, tx: Transaction, move: Moment) -> None:
@@ -228,6 +208,7 @@ class PolicySet(Change):
 class HistoryEdited(Change):
     """Commits that get other parents: id, the parents they have, and those they get."""
 
+    releases: ClassVar[bool] = True
     edits: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
     def apply(self, tx: Transaction, move: Moment) -> None:
@@ -243,6 +224,7 @@ class HistoryEdited(Change):
 
 @dataclass(frozen=True, slots=True)
 class CommitsCollected(Change):
+    releases: ClassVar[bool] = True
     ids: tuple[str, ...]
     run: str
 
@@ -302,25 +284,3 @@ class GivenUp(Change):
 
     def __str__(self) -> str:
         return f"moves up to {self.newest} given up"
-
-
-KINDS: dict[str, type[Change]] = {
-    kind.__name__: kind
-    for kind in (
-        *(RepositoryMade, Committed, BranchMade, HeadMoved, AreasTaken, BranchDeleted, TagMade, TagDeleted),
-        *(HoldMade, HoldLifted, PolicySet, HistoryEdited, CommitsCollected, TablesBack, RunBegan, GivenUp),
-    )
-}
-
-
-def facts(change: Change) -> dict[str, Any]:
-    """``change`` as JSON has it."""
-    return {"do": type(change).__name__, **asdict(change)}
-
-
-def read(said: Mapping[str, Any]) -> Change:
-    """The change that :func:`facts` wrote."""
-    kind = KINDS.get(said.get("do", ""))
-    if kind is None or {field.name for field in fields(kind)} != said.keys() - {"do"}:
-        raise Unreadable(f"the journal has a change {said.get('do')!r} that this desilt does not know; upgrade desilt")
-    return kind(**{name: value for name, value in said.items() if name != "do"})

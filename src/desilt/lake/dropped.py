@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from desilt.domain.times import microseconds
+from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Transaction
 
 AT_ONCE = 500  # parameters to a statement
@@ -33,11 +33,19 @@ def write(tx: Transaction, dropping: Dropping, where: str, *values: object) -> N
     )
 
 
-def since(tx: Transaction, repository: str, moment: datetime) -> Iterator[str]:
-    """The addresses that were let go of at ``moment`` or later."""
+def last(tx: Transaction, repository: str, address: str) -> tuple[str, bytes, datetime] | None:
+    """Where ``address`` was staged last: the branch's uid, the path, and until when."""
+    row = tx.one(
+        "SELECT branch, path, dropped_at FROM dropped WHERE repository = ? AND address = ? ORDER BY dropped_at DESC",
+        *(repository, address),
+    )
+    return (str(row[0]), bytes(row[1]), moment(row[2])) if row else None
+
+
+def since(tx: Transaction, repository: str, at: datetime) -> Iterator[str]:
+    """The addresses that were let go of at ``at`` or later."""
     rows = tx.rows(
-        "SELECT DISTINCT address FROM dropped WHERE repository = ? AND dropped_at >= ?",
-        *(repository, microseconds(moment)),
+        "SELECT DISTINCT address FROM dropped WHERE repository = ? AND dropped_at >= ?", repository, microseconds(at)
     )
     return (str(row[0]) for row in rows)
 

@@ -13,6 +13,7 @@ from desilt.domain import record as records
 from desilt.domain.record import Record
 from desilt.errors import JournalBroken, NotFound, WentBack
 from desilt.lake import changes, repositories
+from desilt.lake.change import read as read_change
 from desilt.lake.core import Core
 
 FOLDER = "_desilt/journal/"
@@ -107,6 +108,9 @@ def verify(core: Core) -> None:
 
 def told(record: Record) -> str:
     """What a move did, on one line."""
-    did = [str(changes.read(change)) for change in record.changes]
-    more = f" and {len(did) - 2} more" if len(did) > 2 else ""
-    return f"{', '.join(did[:2])}{more}, {record.at:%Y-%m-%d %H:%M:%S} UTC"
+    done = [read_change(change) for change in record.changes]
+    moved = [one for one in done if isinstance(one, changes.HeadMoved)]
+    made = [one for one in done if isinstance(one, changes.Committed)]
+    said = [f"{made[0]} on {moved[0].name!r}"] if made and moved else [str(one) for one in done]
+    more = f" and {len(said) - 2} more" if len(said) > 2 else ""
+    return f"{', '.join(said[:2])}{more}, {record.at:%Y-%m-%d %H:%M:%S} UTC"

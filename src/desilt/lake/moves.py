@@ -2,7 +2,7 @@
 
 The record is put beside the objects when everything else of the transaction is done,
 and before it commits. Cut off between the two, the record stays, and whoever
-comes next carries the move out, or gives it up where it cannot be any more.
+comes next carries the move out, or gives it up.
 """
 
 import secrets
@@ -13,7 +13,7 @@ from datetime import datetime
 from desilt.domain.record import Record
 from desilt.errors import Conflict, MissingTable, StorageFailed, WentBack
 from desilt.lake import changes, commits, journal, repositories, returning, tombstones
-from desilt.lake.changes import Change, Moment
+from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
@@ -28,7 +28,7 @@ class Move:
     def __init__(self, tx: Transaction, core: Core, *, number: int | None = None) -> None:
         mark = secrets.token_hex(MARK_BYTES)
         self.tx, self._core, self._changes = tx, core, list[Change]()
-        self.generation, self._follows = repositories.begin_move(tx, core.uid, mark, number=number)
+        self.generation, self._follows = repositories.begin_move(tx, core.uid, number=number)
         self._moment = Moment(core.uid, self.generation, mark, core.clock())
 
     @property
@@ -43,10 +43,11 @@ class Move:
     def finish(self) -> None:
         """Put the record beside the objects; if nothing was done, there was no move."""
         if not self._changes:
-            repositories.undo_move(self.tx, self._core.uid, self.generation, self._follows)
+            repositories.undo_move(self.tx, self._core.uid, self._follows)
             return
+        repositories.end_move(self.tx, self._core.uid, self.generation, self._moment.mark)
         before = repositories.mark_at(self.tx, self._core.uid, self._follows)
-        said = tuple(changes.facts(change) for change in self._changes)
+        said = tuple(facts(change) for change in self._changes)
         record = Record(self.generation, self._follows, before, self._moment.mark, self.at, said)
         try:
             mine = journal.write(self._core, record)
@@ -87,7 +88,11 @@ def cut_off(core: Core) -> Record | None:
 
 
 def settle(core: Core) -> None:
-    """Carry out the move that was cut off, if there is one; refuse where the database lacks more than that."""
+    """Carry out the move that was cut off, if there is one; refuse where the database lacks more than that.
+
+    One that releases something is given up: whoever wanted that was never told that it was done, and has
+    seen since that it was not.
+    """
     record = cut_off(core)
     if record is None:
         return
@@ -105,10 +110,11 @@ def settle(core: Core) -> None:
 
 def redo(tx: Transaction, core: Core, record: Record) -> None:
     """Carry a move out again, as it is on record."""
-    repositories.begin_move(tx, core.uid, record.mark, number=record.generation)
+    repositories.begin_move(tx, core.uid, number=record.generation)
     moment = Moment(core.uid, record.generation, record.mark, record.at)
     for said in record.changes:
-        changes.read(said).apply(tx, moment)
+        read(said).apply(tx, moment)
+    repositories.end_move(tx, core.uid, record.generation, record.mark)
 
 
 def give_up(core: Core, newest: int) -> None:
@@ -128,7 +134,7 @@ def check(core: Core) -> None:
 
 def _tables(core: Core, record: Record) -> list[str] | None:
     """The tables of the commits that a move makes; None if one is not there any more."""
-    made = [changes.read(said) for said in record.changes]
+    made = [read(said) for said in record.changes]
     try:
         return [
             address
@@ -141,9 +147,14 @@ def _tables(core: Core, record: Record) -> list[str] | None:
 
 
 def _fits(tx: Transaction, core: Core, record: Record, tables: Sequence[str]) -> bool:
-    """Whether what a move needs is still there: nobody knew of it, so it may have been collected meanwhile."""
+    """Whether a move may be carried out late: what it needs is still there, and nothing is released by it.
+
+    Nobody knew of it, so what it needs may have been collected meanwhile.
+    """
     new, wanted, back = set[str](), set[str](), set[tuple[str, str]]()
-    for change in (changes.read(said) for said in record.changes):
+    for change in (read(said) for said in record.changes):
+        if change.releases:
+            return False
         match change:
             case changes.Committed():
                 new.add(change.id)

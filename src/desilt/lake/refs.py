@@ -96,7 +96,8 @@ def delete_branch(tx: Transaction, repository: str, old: Branch, *, at: datetime
 
 
 def move(tx: Transaction, branch_uid: str, *, head: str) -> None:
-    tx.execute("UPDATE branches SET head = ? WHERE uid = ?", head, branch_uid)
+    if not tx.execute("UPDATE branches SET head = ? WHERE uid = ?", head, branch_uid):
+        raise NotFound("branch with uid", branch_uid)
 
 
 def seal(tx: Transaction, sealing: Branch, *, token: str) -> None:

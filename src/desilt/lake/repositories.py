@@ -80,7 +80,7 @@ def mark_at(tx: Transaction, uid: str, generation: int) -> str:
     return str(row[0]) if row else ""
 
 
-def begin_move(tx: Transaction, uid: str, mark: str, *, number: int | None = None) -> tuple[int, int]:
+def begin_move(tx: Transaction, uid: str, *, number: int | None = None) -> tuple[int, int]:
     """In this transaction the next move is made, or one of another number; its generation, and the one before it.
 
     Until the transaction ends, nothing is condemned, and nobody else moves anything.
@@ -89,15 +89,22 @@ def begin_move(tx: Transaction, uid: str, mark: str, *, number: int | None = Non
     tx.execute("UPDATE repositories SET generation = generation + 1 WHERE uid = ?", uid)  # whoever comes next waits
     before = generation(tx, uid) - 1
     made = before + 1 if number is None else number
-    tx.execute("UPDATE repositories SET generation = ? WHERE uid = ?", made, uid)
-    tx.execute("INSERT INTO journal (repository, generation, mark) VALUES (?, ?, ?)", uid, made, mark)
+    _set_generation(tx, uid, made)
     return made, before
 
 
-def undo_move(tx: Transaction, uid: str, generation: int, before: int) -> None:
+def end_move(tx: Transaction, uid: str, generation: int, mark: str) -> None:
+    """The move is made."""
+    tx.execute("INSERT INTO journal (repository, generation, mark) VALUES (?, ?, ?)", uid, generation, mark)
+
+
+def undo_move(tx: Transaction, uid: str, before: int) -> None:
     """Nothing was moved after all."""
-    tx.execute("UPDATE repositories SET generation = ? WHERE uid = ?", before, uid)
-    tx.execute("DELETE FROM journal WHERE repository = ? AND generation = ?", uid, generation)
+    _set_generation(tx, uid, before)
+
+
+def _set_generation(tx: Transaction, uid: str, generation: int) -> None:
+    tx.execute("UPDATE repositories SET generation = ? WHERE uid = ?", generation, uid)
 
 
 def journal_from(tx: Transaction, uid: str) -> int:

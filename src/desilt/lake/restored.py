@@ -13,8 +13,10 @@ from datetime import datetime, timedelta
 from desilt.domain import address
 from desilt.domain.times import microseconds, moment
 from desilt.errors import WentBack
+from desilt.lake import refs, staging
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
+from desilt.lake.partitions import new_uid
 
 PARTITION = re.compile(r"branches/([0-9a-v]{20})/([0-9]{14}_[0-9a-v]{20})/")
 CLOCK_MARGIN = timedelta(minutes=10)
@@ -51,6 +53,16 @@ def adopt(tx: Transaction, partitions: Sequence[str]) -> None:
             "INSERT INTO partitions (branch, name, opened_at, objects) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
             *(branch, name, opened, address.PARTITION_OBJECTS),
         )
+
+
+def set_aside(tx: Transaction, core: Core, *, after: datetime) -> None:
+    """What was staged since the restore is not mistaken for what a lost commit took: it gets areas of its own."""
+    for branch in refs.branches(tx, core.uid):
+        fresh = new_uid(core.clock())
+        for token in branch.tokens:  # the newest first: what it has there stays on top
+            staging.move_newer(tx, token, fresh, than=after)
+        if not staging.is_empty(tx, [fresh]):
+            refs.seal(tx, branch, token=fresh)
 
 
 def keep_since(tx: Transaction, core: Core, copied_at: datetime) -> datetime:

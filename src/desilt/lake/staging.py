@@ -8,6 +8,7 @@ commit half-made, or be lost with it.
 
 import itertools
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -123,6 +124,31 @@ def changes(tx: Transaction, tokens: Sequence[str]) -> Iterator[pa.RecordBatch]:
     staged = scan(tx, tokens)
     while rows := list(itertools.islice(staged, BATCH)):
         yield paired(rows, CHANGES)
+
+
+def move_newer(tx: Transaction, token: str, into: str, *, than: datetime) -> None:
+    """Entries of one staging area that were written after a moment go on in another, which is new."""
+    newer = [
+        (path, value, address)
+        for path, value, address in entries(tx, token)
+        if decode_entry(path, value).modified_at > than
+    ]
+    tx.execute_many(
+        "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        ((into, path, value, address) for path, value, address in newer),
+    )
+    tx.execute_many("DELETE FROM staging WHERE token = ? AND path = ?", ((token, path) for path, _, _ in newer))
+
+
+def drop_gone(tx: Transaction, repository: str) -> int:
+    """Forget entries whose objects a run has removed: only a database that was restored has any; how many."""
+    return tx.execute(
+        "DELETE FROM staging WHERE address IN "
+        "(SELECT address FROM tombstones WHERE repository = ? AND state <> 'restored') AND token IN "
+        "(SELECT token FROM branches WHERE repository = ? UNION "
+        "SELECT sealed.token FROM sealed JOIN branches ON branches.uid = sealed.branch WHERE branches.repository = ?)",
+        *(repository, repository, repository),
+    )
 
 
 def gather(tx: Transaction, tokens: Sequence[str], into: str, dropping: Dropping) -> None:

@@ -28,6 +28,12 @@ def write(tx: Transaction, repository: str, job: str, run: str, value: Mapping[s
     )
 
 
+def forget_all(tx: Transaction, repository: str) -> None:
+    """The next run of every job does."""
+    for (job,) in list(tx.rows("SELECT job FROM watermarks WHERE repository = ?", repository)):
+        forget(tx, repository, job)
+
+
 def forget(tx: Transaction, repository: str, job: str) -> None:
     """The next run looks at everything again. The row stays, under a name that no plan has seen."""
     write(tx, repository, job, f"none-{secrets.token_hex(4)}", {})

@@ -20,6 +20,7 @@ from desilt.runs.folder import Folder
 from desilt.runs.report import Amount
 
 FILE = "plan.json"
+SWEPT = "swept.json"  # beside it, once a sweep of it has begun
 VERSION = 2
 
 

@@ -80,7 +80,7 @@ def _write(
 ) -> None:
     now = repository.clock()
     stones = [
-        Tombstone(row["address"], plan.run, _rule(row["reason"], row["detail"]), now, row["size_bytes"], number)
+        Tombstone(row["address"], plan.run, rule_of(row["reason"], row["detail"]), now, row["size_bytes"], number)
         for row in rows.select(["address", "reason", "detail", "size_bytes"]).to_pylist()
         if row["address"] not in back
     ]
@@ -90,7 +90,7 @@ def _write(
     ledger.write_ahead(tx, repository.uid, plan.run, ahead)
 
 
-def _rule(reason: str, detail: str) -> str:
+def rule_of(reason: str, detail: str) -> str:
     """What an object went by: the rules that its plan names before its paths, else the reason."""
     rules, divided, _ = detail.partition("\0")
     return rules if divided else reason

@@ -106,9 +106,14 @@ def check_clocks(plan: Plan, limits: Limits, seen: Situation) -> None:
     last = max((run.ended_at or run.started_at for run in seen.runs if run.job == plan.job), default=seen.now)
     if last - seen.now > CLOCKS:
         raise WrongTime(seen.now, last, "the last run was at", f"mend this one; {AT_ANY_CLOCK}")
-    if seen.quiet_since is not None:
+    check_jump(seen.now, seen.quiet_since)
+
+
+def check_jump(now: datetime, quiet_since: datetime | None) -> None:
+    """A clock that has jumped ahead calls everything old."""
+    if quiet_since is not None:
         way_out = f"mend this clock if it has jumped ahead; {AT_ANY_CLOCK}"
-        raise WrongTime(seen.now, seen.quiet_since, "and before today the last that was done here was at", way_out)
+        raise WrongTime(now, quiet_since, "but before that nothing was done here since", way_out)
 
 
 def check_age(plan: Plan, limits: Limits, seen: Situation) -> None:

@@ -42,13 +42,18 @@ def remove(
     rest = list(dict.fromkeys(keys))
     for pause in (*PAUSES, None):
         outcomes = _deleted(store, rest, sure) if places is None else _moved(store, rest, places, sure)
-        found |= {one.key: one for one in outcomes}
+        found |= {one.key: _ours(one) if one.key in found else one for one in outcomes}
         rest = [one.key for one in outcomes if one.result is Result.FAILED]
         if not rest or pause is None:
             break
         sleep(pause)
-    found |= {key: _looked_at(store, found[key], places) for key in rest}
+    found |= {key: _ours(_looked_at(store, found[key], places)) for key in rest}
     return [found[key] for key in keys]
+
+
+def _ours(again: Outcome) -> Outcome:
+    """Of a key that was asked for before, and failed: what is gone by now went by that."""
+    return Outcome(again.key, Result.REMOVED) if again.result is Result.GONE else again
 
 
 def _deleted(store: ObjectStore, keys: Sequence[str], sure: Sure) -> list[Outcome]:

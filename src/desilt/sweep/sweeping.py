@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from desilt.domain.address import is_object, is_table
 from desilt.errors import CorruptTable, FencedOff, NotFound, OutsidePrefix, WrongTime
-from desilt.lake import ledger, locks, tombstones
+from desilt.lake import ledger, locks, moves, tombstones
 from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
@@ -68,6 +68,7 @@ def pieces(
 def sweep_piece(piece: Piece) -> int:
     """On an executor: sweep these batches; how many objects they asked for."""
     repository = piece.open()
+    moves.check(repository.core)
     if repository.clock() < piece.sent_at - CLOCKS:
         raise WrongTime(repository.clock(), piece.sent_at, "the driver's")
     rows = plan_rows(repository.store, piece.plan, piece.file)
@@ -105,6 +106,8 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, number: int, row
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
     keys = [repository.prefix + address for address in asked]
     outcomes = remove(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
+    if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
+        outcomes = [Outcome(one.key, Result.REMOVED) if one.result is Result.GONE else one for one in outcomes]
     file = f"{number:08d}-{secrets.token_hex(4)}.parquet"
     write_outcome(repository.store, folder.outcome + file, results(rows, back, outcomes))
     _record(repository, lock, plan, counted(number, file, rows, back, outcomes), outcomes)

@@ -12,7 +12,7 @@ from desilt.domain.address import is_object, is_table, uid_time
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit
 from desilt.domain.policy import Policy, Rule, Tags
-from desilt.lake import commits, holds, refs, staging, tickets, tombstones
+from desilt.lake import commits, dropped, holds, refs, staging, tickets, tombstones
 from desilt.lake.holds import Kind
 from desilt.lake.ranges import FOLDER as RANGES
 from desilt.lake.repository import Repository
@@ -20,6 +20,7 @@ from desilt.lake.tombstones import State
 from desilt.sstable.values import decode_entry
 
 SPECIAL = ("_lakefs/", "_desilt/")
+DAY = timedelta(days=1)
 
 
 def stored(repository: Repository) -> dict[str, int]:
@@ -65,12 +66,17 @@ def ticketed(repository: Repository, now: datetime) -> set[str]:
         return {ticket.address for ticket in tickets.open_at(tx, repository.uid, now)}
 
 
-def collectable(repository: Repository, now: datetime) -> set[str]:
-    """Garbage that nobody ordered to be kept, older than a ticket lives by the store and by its own name."""
+def collectable(repository: Repository, now: datetime, *, dropped_for: timedelta = DAY) -> set[str]:
+    """Garbage that nobody ordered to be kept, older than a ticket lives by the store and by its own name.
+
+    What a staging area pointed to within the last day is somebody's who reads it.
+    """
     before = old(repository, now)
     return {
         address
-        for address in set(garbage(repository)) - ordered(repository, now, before)
+        for address in set(garbage(repository))
+        - ordered(repository, now, before)
+        - lately(repository, now - dropped_for)
         if repository.store.head(repository.prefix + address).modified_at < before
         and uid_time(address.rsplit("/", 1)[-1]) < before
     }
@@ -88,6 +94,12 @@ def ordered(repository: Repository, now: datetime, before: datetime) -> set[str]
     return ticketed(repository, now) | held(repository, Kind.ADDRESS) | back
 
 
+def lately(repository: Repository, since: datetime) -> set[str]:
+    """The addresses that staging areas let go of since then."""
+    with repository.database.read() as tx:
+        return set(dropped.since(tx, repository.uid, since))
+
+
 def held(repository: Repository, kind: Kind) -> set[str]:
     """What holds of a kind name, as long as they count."""
     with repository.database.read() as tx:
@@ -102,12 +114,17 @@ def history(repository: Repository) -> dict[str, Commit]:
         return {commit.id: commit for commit in commits.every(tx, repository.uid)}
 
 
-def reached(repository: Repository) -> set[str]:
-    """The commits that branches, tags and holds reach by the parents that commits have today."""
+def tips(repository: Repository) -> set[str]:
+    """The commits that branches, tags and holds name."""
     with repository.database.read() as tx:
-        tips = {branch.head for branch in refs.branches(tx, repository.uid)}
-        tips |= {tag.target for tag in refs.tags(tx, repository.uid)}
-    return below(history(repository), tips | held(repository, Kind.REF))
+        named = {branch.head for branch in refs.branches(tx, repository.uid)}
+        named |= {tag.target for tag in refs.tags(tx, repository.uid)}
+    return named | held(repository, Kind.REF)
+
+
+def reached(repository: Repository) -> set[str]:
+    """The commits that those reach, by the parents that commits have today."""
+    return below(history(repository), tips(repository))
 
 
 def collectable_commits(repository: Repository, before: datetime) -> set[str]:

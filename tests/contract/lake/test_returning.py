@@ -137,8 +137,8 @@ def just_before_moving(monkeypatch, action):
     """Run ``action`` when a commit has looked at everything, and not yet begun its last transaction."""
     real = repositories.begin_move
 
-    def begin(tx, uid, mark, **more):
-        begun = real(tx, uid, mark, **more)
+    def begin(tx, uid, **more):
+        begun = real(tx, uid, **more)
         action(tx)
         return begun
 

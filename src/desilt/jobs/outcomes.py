@@ -1,0 +1,182 @@
+"""What runs removed, told again to a database that has forgotten it: from the files that they left in the store.
+
+An outcome says what a run did; where a run was cut off before it wrote one, its plan
+says what it may have done. Either way the store is asked whether the object is
+there: what came back since is no removal.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow.parquet as pq
+
+from desilt.domain.address import is_table
+from desilt.domain.run import Run
+from desilt.errors import NotFound, Unreadable
+from desilt.lake import ledger, tombstones
+from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
+from desilt.lake.ledger import BatchRow, RunRow, RunState
+from desilt.lake.repository import Repository
+from desilt.lake.tombstones import State, Tombstone
+from desilt.objects.store import Result
+from desilt.runs import folder as folders
+from desilt.runs import plan as plans
+from desilt.runs.folder import Folder
+from desilt.runs.plan import Action, Plan, run_of
+from desilt.sweep.condemn import rule_of
+from desilt.sweep.outcome import read_outcome
+
+NAME = re.compile(r"(\d{8})-[0-9a-f]{8}\.parquet")
+UNSURE = (State.TRASHED, State.RESTORING)
+WENT = {Result.REMOVED.value: State.REMOVED, Result.GONE.value: State.GONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """So many objects of a plan, and what the run wrote down of them; "" where it did not come to that."""
+
+    number: int
+    file: str
+    results: dict[str, str]  # by address
+    rules: dict[str, str]
+    sizes: dict[str, int]
+
+
+def forgotten(repository: Repository) -> tuple[list[Plan], list[str]]:
+    """The plans of runs that began to sweep and that the ledger does not know the end of, oldest first.
+
+    And the ids of those whose plan cannot be read.
+    """
+    with repository.database.read() as tx:
+        known = {row.id: row.state for row in ledger.every(tx, repository.uid)}
+    found: list[Plan] = []
+    unreadable: list[str] = []
+    for job, run_id in reversed(folders.runs_of(repository.store, repository.prefix)):
+        folder = Folder(repository.store, repository.prefix, Run(run_id, job, repository.clock()))
+        if known.get(run_id, RunState.SWEEPING) is RunState.SWEEPING and folder.has(plans.SWEPT):
+            try:
+                found.append(plans.read(folder, repository.core.secret))
+            except (NotFound, Unreadable):
+                unreadable.append(run_id)
+    return found, unreadable
+
+
+def revise(repository: Repository) -> None:
+    """Tombstones of objects that were on their way, or in the trash, and are where they were: lifted."""
+    with repository.database.read() as tx:
+        runs = tombstones.runs_in(tx, repository.uid, *UNSURE)
+        stones = [one for run in sorted(runs) for one in tombstones.of_run(tx, repository.uid, run)]
+    unsure = [one for one in stones if one.state in UNSURE]
+    looked = at_once(lambda one: _is_there(repository, repository.prefix + one.address), unsure, MOST_AT_ONCE)
+    back = [stone for stone, there in looked if there]
+    with repository.database.write() as tx:
+        for stone in back:
+            tombstones.lift(tx, repository.uid, stone.run, [stone.address], State.RESTORED, at=repository.clock())
+
+
+def remember(repository: Repository, plan: Plan, row: RunRow) -> int:
+    """Write a run and all that it removed into the ledger; how many objects that are. Done twice, it is done once."""
+    with repository.database.write() as tx:
+        ledger.begin(tx, repository.uid, row)
+        known = {one.number for one in ledger.batches(tx, repository.uid, plan.run) if one.file}
+    count, complete = 0, True
+    for batch in batches(repository, plan):
+        complete &= bool(batch.file)
+        if batch.number not in known:
+            count += _remember(repository, plan, batch)
+    with repository.database.write() as tx:
+        total = ledger.total(ledger.batches(tx, repository.uid, plan.run))
+        state = (RunState.PARTLY if total.failed else RunState.SWEPT) if complete else RunState.ABANDONED
+        ledger.end(tx, repository.uid, plan.run, state, at=repository.clock(), fence=row.fence)
+    return count
+
+
+def batches(repository: Repository, plan: Plan) -> Iterator[Batch]:
+    """The batches of a plan, as they were planned, with what became of each."""
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    written: dict[int, list[str]] = {}
+    for listed in repository.store.list(folder.outcome):
+        for key in listed["key"].to_pylist():
+            if match := NAME.fullmatch(key.removeprefix(folder.outcome)):
+                written.setdefault(int(match[1]), []).append(key)
+    number = 0
+    for file in plan.files:
+        rows = pq.read_table(io.BytesIO(repository.store.get(file.key)))
+        for at in range(0, rows.num_rows, plan.batch):
+            some = rows.slice(at, plan.batch).select(["address", "size_bytes", "reason", "detail"]).to_pylist()
+            results: dict[str, str] = {}
+            for key in written.get(number, []):  # more than one, where a try was taken up again
+                read = read_outcome(repository.store, key)
+                results |= dict(zip(read["address"].to_pylist(), read["result"].to_pylist(), strict=True))
+            name = max(written.get(number, [""])).rpartition("/")[2]
+            yield Batch(
+                number,
+                name,
+                results,
+                {row["address"]: rule_of(row["reason"], row["detail"]) for row in some},
+                {row["address"]: row["size_bytes"] for row in some},
+            )
+            number += 1
+
+
+def _remember(repository: Repository, plan: Plan, batch: Batch) -> int:
+    suspects = [
+        address for address in batch.rules if not batch.file or batch.results.get(address) in WENT
+    ]  # where nothing was written down, all of them
+    there = dict(at_once(lambda address: where(repository, plan, address), suspects, MOST_AT_ONCE))
+    now = repository.clock()
+    stones = [
+        Tombstone(address, plan.run, batch.rules[address], now, batch.sizes[address], batch.number, state)
+        for address, state in there.items()
+        if state is not None
+    ]
+    with repository.database.write() as tx:
+        tombstones.condemn(tx, repository.uid, stones)
+        if batch.file and ledger.batch(tx, repository.uid, plan.run, batch.number) is None:
+            ledger.write_ahead(tx, repository.uid, plan.run, counted(batch))
+        if batch.file:
+            ledger.write_result(tx, repository.uid, plan.run, counted(batch), at=_ended(repository, plan, batch))
+    return len(stones)
+
+
+def where(repository: Repository, plan: Plan, address: str) -> State | None:
+    """What became of an object that a run may have removed; None if it is where it was."""
+    if _is_there(repository, repository.prefix + address):
+        return None
+    in_trash = plan.action is Action.TRASH and _is_there(
+        repository, folders.trash_of(repository.prefix, plan.run) + address
+    )
+    return State.TRASHED if in_trash else State.REMOVED
+
+
+def counted(batch: Batch) -> BatchRow:
+    """A batch in figures, as the run wrote them down."""
+    how_many = {result: sum(one == result.value for one in batch.results.values()) for result in Result}
+    asked = sum(how_many.values())
+    return BatchRow(
+        batch.number,
+        batch.file,
+        asked,
+        how_many[Result.REMOVED],
+        how_many[Result.GONE],
+        how_many[Result.FAILED],
+        len(batch.rules) - asked,
+        sum(batch.sizes.get(one, 0) for one, result in batch.results.items() if result == Result.REMOVED.value),
+        int(bool(batch.rules) and is_table(next(iter(batch.rules)))),
+    )
+
+
+def _ended(repository: Repository, plan: Plan, batch: Batch) -> datetime:
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    return repository.store.head(folder.outcome + batch.file).modified_at
+
+
+def _is_there(repository: Repository, key: str) -> bool:
+    try:
+        repository.store.head(key)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,156 @@
+"""A database that was restored from a copy, brought up to what the store knows.
+
+The journal has every commit, ref, hold and policy since; the folders of runs have
+what was removed since. What was staged since is lost: its objects stay, until
+somebody says that they may go.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from desilt.domain.record import Record
+from desilt.errors import Unreadable, WentBack
+from desilt.jobs import outcomes
+from desilt.lake import changes, commits, journal, locks, moves, restored, staging, watermarks
+from desilt.lake.change import Change, read
+from desilt.lake.changes import RunBegan
+from desilt.lake.journal import Known
+from desilt.lake.ledger import RunRow, RunState
+from desilt.lake.repository import Repository
+from desilt.runs.plan import Plan
+from desilt.sources.inventory import branch_uids, partitions
+from desilt.sources.spread import Nobody, Watch
+
+NOBODY = Nobody()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the store knows and the database does not."""
+
+    known: Known
+    copied_at: datetime  # the copy was made at or after this moment
+    moves: tuple[Record, ...]  # in order
+    newest: int  # the last generation that has a record
+    partitions: tuple[str, ...]
+    runs: tuple[Plan, ...]
+    unreadable: tuple[str, ...] = ()  # runs whose plans cannot be read: what they removed is not known
+    broken: str = ""  # why the journal cannot be followed
+
+    def __bool__(self) -> bool:
+        return bool(self.moves or self.partitions or self.runs or self.broken or self.newest > self.known.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was brought back."""
+
+    moves: int
+    commits: int
+    runs: int
+    removed: int  # objects, by those runs
+    partitions: int
+    dropped: int  # staged entries whose objects those runs have removed
+    kept_since: datetime | None  # what was uploaded since then and is not committed stays
+
+
+def survey(repository: Repository) -> Survey:
+    """How database and store differ; nothing is changed."""
+    core = repository.core
+    last, newer = journal.newer(core)
+    newest, broken, line = max([last.generation, *newer]), "", list[Record]()
+    try:
+        journal.verify(core)
+        line = journal.line(core, last, newest) if newer else []
+    except (WentBack, Unreadable) as error:
+        broken = str(error)
+    folders = [
+        folder for uid in branch_uids(core.store, core.prefix) for folder in partitions(core.store, core.prefix, uid)
+    ]
+    runs, unreadable = outcomes.forgotten(repository) if newer or broken else ([], [])
+    return Survey(
+        last,
+        _copied_at(repository, last),
+        tuple(line),
+        newest,
+        tuple(restored.unknown_partitions(core, folders)),
+        tuple(runs),
+        tuple(unreadable),
+        broken,
+    )
+
+
+def recover(repository: Repository, found: Survey, *, give_up: bool = False, watch: Watch = NOBODY) -> Recovered:
+    """Bring the database up to what was ``found``; cut off and done again, it ends the same.
+
+    With ``give_up``, what the journal has beyond the database counts no longer.
+    """
+    if found.broken and not give_up:
+        raise Unreadable(f"what is newer cannot be brought back: {found.broken}")
+    core = repository.core
+    with repository.database.write() as tx:
+        locks.leap(tx, repository.uid)  # whoever swept with the lost database has no fence here
+    with locks.held(repository.database, repository.uid, run="recover") as lock:
+        with repository.database.write() as tx:
+            locks.check(tx, lock)
+            since = restored.keep_since(tx, core, found.copied_at)
+            restored.adopt(tx, found.partitions)
+            watermarks.forget_all(tx, repository.uid)
+            if found.moves:
+                restored.set_aside(tx, core, after=found.moves[-1].at)
+        watch.begins("removals")
+        rows = {change.run.id: change.run for change in _changes(found.moves) if isinstance(change, RunBegan)}
+        removed = 0
+        for plan in found.runs:
+            removed += outcomes.remember(repository, plan, rows.get(plan.run) or _row(plan))
+            watch.advance(removed)
+        outcomes.revise(repository)
+        with repository.database.write() as tx:
+            dropped = staging.drop_gone(tx, repository.uid)
+        watch.begins("moves")
+        if give_up and (found.newest > found.known.generation or found.broken):
+            moves.give_up(core, found.newest)
+        else:
+            for record in found.moves:
+                with repository.database.write() as tx:
+                    tx.lock(core.uid)
+                    moves.redo(tx, core, record)
+                watch.advance(1)
+    made = [change for change in _changes(found.moves) if isinstance(change, changes.Committed)]
+    done = not give_up
+    return Recovered(
+        len(found.moves) if done else 0,
+        len(made) if done else 0,
+        len(found.runs),
+        removed,
+        len(found.partitions),
+        dropped,
+        since,
+    )
+
+
+def _changes(records: Sequence[Record]) -> list[Change]:
+    return [read(said) for record in records for said in record.changes]
+
+
+def _copied_at(repository: Repository, last: Known) -> datetime:
+    """When the last move was made that the database knows."""
+    if last.generation >= last.journal_from:
+        try:
+            return journal.read(repository.core, last.generation).at
+        except Unreadable:
+            pass
+    with repository.database.read() as tx:
+        return max(commit.created_at for commit in commits.every(tx, repository.uid))
+
+
+def _row(plan: Plan) -> RunRow:
+    """A run of which only its plan is left."""
+    going = plan.removes
+    return RunRow(
+        *(plan.run, plan.job, plan.policy, plan.action, plan.started_at, None, RunState.SWEEPING),
+        *(going.objects, going.bytes),
+        refs=len(plan.refs),
+        edits=plan.edits,
+    )
