@@ -541,7 +541,7 @@ def test_matched_rules_are_those_that_let_it_go(new_repo):
     repo = new_repo("b1")
     _, address = committed_on(repo, ["main"], "foo/bar/a")
     on(repo, "20/01/1998")
-    elsewhere, late = {"prefix": "foo", "branch_days": {"b1": 5}}, rule("foo/bar", 30)
+    elsewhere, late = {"prefix": "foo", "branch_days": {"b1": 30}}, rule("foo/bar", 30)
     report = job(repo, parse({"elsewhere": elsewhere, "late": late, "bar": rule("foo/bar")}))
     assert address not in oracle.stored(repo)
     assert addresses(repo, "20/01/1998", {address: "a"}) == [(report.run, "a", ["foo/bar/a"], ["bar"])]

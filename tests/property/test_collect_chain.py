@@ -723,6 +723,7 @@ def test_what_the_next_garbage_run_begins_with_is_not_tidied_up(repo):
     dead(repo, "a")  # too young to go
     assert gone_by(repo, keep_runs=timedelta(days=2)) == (set(), set())
     repo.reset("main")
+    days(repo, 2)
     assert collected_garbage(repo) == ({lost}, 1)
 
 

@@ -360,6 +360,8 @@ def test_what_was_staged_while_runs_passed_goes_once_it_is_reset(repo):
     assert removed_by(repo, branch="dev") == set()  # the other branch is passed on as it is
     for name in ("main", "dev"):
         repo.reset(name)
+    assert removed_by(repo) == set()  # somebody may be reading it
+    days(repo, 2)
     assert removed_by(repo) == staged
 
 

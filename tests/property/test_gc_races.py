@@ -191,9 +191,10 @@ def own_turns(turns):
 
 
 def collect(repo, now, action=Action.DELETE, *, later=False):
+    ask = Ask(now=now, action=action, dropped_for=timedelta(0))  # whatever nobody holds is at stake
     if later:
-        return [sweep(repo, in_process, plan(uncommitted.job, repo, in_process, Ask(now=now, action=action)).run, ALL)]
-    return run(uncommitted.job, repo, in_process, Ask(now=now, action=action), ALL)
+        return [sweep(repo, in_process, plan(uncommitted.job, repo, in_process, ask).run, ALL)]
+    return run(uncommitted.job, repo, in_process, ask, ALL)
 
 
 def some_operations(chance):

@@ -291,7 +291,7 @@ class Together:
 
 
 def test_a_put_a_commit_a_tag_and_a_collector_never_wait_for_each_other_in_a_circle(world, monkeypatch):
-    moved = Gate(monkeypatch, repositories, "moved", before=["commit"], after=["tag"])
+    moved = Gate(monkeypatch, repositories, "begin_move", before=["commit"], after=["tag"])
     writing = Gate(monkeypatch, repositories, "writing", after=["put"])
     repo, together = world.repo, Together()
     repo.put("dev", "staged", b"staged")

@@ -5,6 +5,7 @@ before every single transaction and store call, in plan and sweep alike.
 """
 
 import itertools
+import pkgutil
 import random
 import shutil
 import tempfile
@@ -79,6 +80,9 @@ class Pond:
         repo.put("dev", "staged", b"staged")
         repo.put("dev", "logs/staged", b"staged")
         self.clock.now += 30 * DAY
+        repo.put("main", "data/new", b"young")
+        repo.commit("main", "young")
+        self.clock.now += DAY
         self.later = self.clock.now
         setting.keep(repo, POLICY)
         self.uid = repo.uid
@@ -240,9 +244,9 @@ def tell(pond, name, events):
 
 @pytest.mark.parametrize("name", JOBS)
 def test_an_order_to_keep_counts_from_whatever_moment_of_a_job_it_is_made(pond, name):
-    """Every moment, and every object in turn: an order between two looks is an order like any other."""
+    """Every object in turn: an order between two looks is an order like any other."""
     kinds, numbers = itertools.cycle(("hold_an_address", "hold_a_prefix", "hold_a_commit")), itertools.count()
-    for step in range(0, steps_of(pond, name), 3):
+    for step in range(random.randrange(9), steps_of(pond, name), 9):
         tell(pond, name, {step: (next(kinds), next(numbers))})
 
 
@@ -254,7 +258,7 @@ def test_an_order_to_keep_an_object_counts_from_any_moment_of_gc(pond):
         address = stored[number]
         repo.database.close()
     kept = set()
-    for step in range(steps_of(pond, "gc")):
+    for step in (*range(random.randrange(9), steps_of(pond, "gc"), 9), steps_of(pond, "gc") - 1):
         _, judge = tell(pond, "gc", {step: ("hold_an_address", number)})
         kept.add(address not in judge.condemned)
     assert kept == {True, False}  # until it is condemned, and not afterwards
@@ -273,6 +277,32 @@ def test_several_things_that_others_do_count_together(pond, name):
     for _ in range(6):
         chosen = random.sample(range(count), 4)
         tell(pond, name, {step: (random.choice(list(EVENTS)), random.randrange(20)) for step in chosen})
+
+
+@pytest.mark.parametrize(("name", "looks"), [("gc", "desilt.sources.lake.LakeSource.staged"),
+                                             ("collect", "desilt.sources.lake.LakeSource.staged"),
+                                             ("lifecycle", "desilt.sources.lake.LakeSource.unsettled")])  # fmt: skip
+def test_an_order_made_while_a_job_looks_at_what_is_staged_is_kept_to(pond, name, looks, monkeypatch):
+    """After it has begun to look, and before the moment from which its sweep looks for later orders."""
+    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+        repo, opened = pond.again(directory)
+        job, ask, judge = judged(name, repo)
+        life = Life(repo, judge)
+        real, orders = pkgutil.resolve_name(looks.replace(".LakeSource", ":LakeSource")), []
+
+        def look(source, *values):
+            found = real(source, *values)
+            for address in sorted(oracle.stored(repo)):
+                orders.append(holding.hold(repo, Kind.ADDRESS, address, reason="a court's order"))
+            return found
+
+        monkeypatch.setattr(looks, look)
+        before = set(oracle.stored(repo))
+        run(job, opened(life), in_process, ask, ALL)
+        life.end()
+        assert orders
+        assert set(oracle.stored(repo)) == before
+        repo.database.close()
 
 
 @pytest.mark.slow

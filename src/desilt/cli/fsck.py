@@ -26,6 +26,10 @@ WAYS_ON = {
     "wrong-bytes": "restore the objects from a copy, or put the paths again",
     "stray-staging": "keep a copy of the database; these changes can no longer be committed",
     "commit-time": "jobs that go by age may misjudge these commits; restore the database from a copy",
+    "newer-journal": "the database was restored from a copy; bring back what it lacks with `desilt lake recover`",
+    "broken-journal": "restore these files, below _desilt/journal/, from a copy; if there is none, "
+    "`desilt lake recover --give-up` begins the journal anew",
+    "unknown-partition": "the database was restored from a copy; see `desilt lake recover`",
     "generation": "merges may choose a wrong base; restore the database from a copy",
 }
 

@@ -70,6 +70,7 @@ def run(
     probed = timekeeping.last_asked(repository.store)
     opened = open_run(repository, job.name, now=ask.now)
     with locks.held(repository.database, repository.uid, run=opened.id) as lock:
+        moves.settle(repository.core)  # a run that was cut off as it began is one to be finished
         finished = [_finish(repository, spread, row, limits, lock) for row in unfinished(repository)]
         made, report = _plan(job, repository, spread, ask, opened, probed)
         return [*filter(None, finished), _sweep(job, repository, spread, made, report, limits, lock)]
@@ -81,6 +82,7 @@ def sweep(repository: Repository, spread: Spread, run_id: str, limits: Limits = 
     folder, job = Folder(repository.store, repository.prefix, found), every.find(found.job)
     made, report = plans.read(folder, repository.core.secret), read_report(folder.get_text("report.json"))
     with locks.held(repository.database, repository.uid, run=made.run) as lock:
+        moves.settle(repository.core)
         for row in unfinished(repository):
             if row.id != made.run:
                 _finish(repository, spread, row, limits, lock)

@@ -80,6 +80,12 @@ def mark_at(tx: Transaction, uid: str, generation: int) -> str:
     return str(row[0]) if row else ""
 
 
+def marks(tx: Transaction, uid: str) -> dict[int, str]:
+    """The mark of every move."""
+    rows = tx.rows("SELECT generation, mark FROM journal WHERE repository = ?", uid)
+    return {int(generation): str(mark) for generation, mark in rows}
+
+
 def begin_move(tx: Transaction, uid: str, *, number: int | None = None) -> tuple[int, int]:
     """In this transaction the next move is made, or one of another number; its generation, and the one before it.
 

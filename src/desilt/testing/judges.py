@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from desilt.lake import tombstones
 from desilt.lake.ranges import FOLDER as RANGES
@@ -9,13 +10,39 @@ from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
 from desilt.testing import oracle
 
+T = TypeVar("T")
+ROWS = (
+    "SELECT (SELECT MAX(generation) FROM repositories), (SELECT COUNT(*) FROM commits), "
+    "(SELECT COUNT(*) FROM staging), (SELECT MAX(address) FROM staging), (SELECT COUNT(*) FROM tickets), "
+    "(SELECT COUNT(*) FROM tombstones WHERE state = 'condemned'), (SELECT COUNT(*) FROM tombstones), "
+    "(SELECT COUNT(*) FROM tombstones WHERE state IN ('restored', 'restoring')), (SELECT COUNT(*) FROM dropped)"
+)
+"""What shows that the oracle would give another answer."""
+
+
+class Remembered(Generic[T]):
+    """An answer of the oracle, asked for again only when something has changed."""
+
+    def __init__(self, repository: Repository, ask: Callable[[], T]) -> None:
+        self._repository, self._ask = repository, ask
+        self._seen: tuple[object, ...] | None = None
+        self._answer: T
+
+    def __call__(self) -> T:
+        with self._repository.database.read() as tx:
+            seen = (self._repository.clock(), *(tx.one(ROWS) or ()))
+        if seen != self._seen:
+            self._seen, self._answer = seen, self._ask()
+        return self._answer
+
 
 class Removals:
     """Of objects and tables, by what was ``free`` before each step."""
 
     def __init__(self, repository: Repository, free: Callable[[], set[str]]) -> None:
         self.condemned: set[str] = set()
-        self._repository, self._free = repository, free
+        self._repository, self._free = repository, Remembered(repository, free)
+        self._stones = Remembered(repository, self._read_stones)
         self._known: set[tuple[str, str]] = set()
         self._may_go: set[str] = set()
 
@@ -27,7 +54,7 @@ class Removals:
         assert new <= self._may_go, f"condemned, and not free: {sorted(new - self._may_go)}"
         self.condemned |= new
 
-    def _stones(self) -> set[tuple[str, str]]:
+    def _read_stones(self) -> set[tuple[str, str]]:
         with self._repository.database.read() as tx:
             runs = tombstones.runs_in(tx, self._repository.uid, *State)
             stones = [one for run in runs for one in tombstones.of_run(tx, self._repository.uid, run)]
@@ -39,18 +66,18 @@ class Takings:
 
     def __init__(self, repository: Repository, before: datetime) -> None:
         self.taken: set[str] = set()
-        self._repository, self._before = repository, before
         self._removals = Removals(repository, lambda: unreferenced(repository))
+        self._history = Remembered(repository, lambda: set(oracle.history(repository)))
+        self._free = Remembered(repository, lambda: oracle.collectable_commits(repository, before))
         self._made: set[str] = set()
         self._may_go: set[str] = set()
 
     def before(self) -> None:
-        self._made = set(oracle.history(self._repository))
-        self._may_go = oracle.collectable_commits(self._repository, self._before)
+        self._made, self._may_go = self._history(), self._free()
         self._removals.before()
 
     def after(self) -> None:
-        gone = self._made - set(oracle.history(self._repository))
+        gone = self._made - self._history()
         assert gone <= self._may_go, f"taken, and not free: {sorted(gone - self._may_go)}"
         self.taken |= gone
         self._removals.after()

@@ -21,6 +21,9 @@ ERRORS = {
     "stray-staging": "staged changes belong to no branch of the lake",
     "commit-time": "a commit is not later than its parent",
     "generation": "a commit's generation is not larger than its parent's",
+    "newer-journal": "the journal beside the objects has a move that the database does not know",
+    "broken-journal": "a record of the journal is missing, or is not what was written",
+    "unknown-partition": "objects lie in a partition that the database never opened",
 }
 FACTS = {
     "removed": "an entry's object was removed by a run",
@@ -28,6 +31,7 @@ FACTS = {
     "dangling-commit": "no ref reaches a commit",
     "unreferenced-object": "no commit, staging area or open ticket holds an object",
     "unreferenced-table": "no commit needs a file among the tables",
+    "cut-off-move": "a move was cut off; the next one settles it",
     "open-ticket": "an upload under way holds its address",
     "foreign-file": "a file lies in no folder of ours",
 }
@@ -39,7 +43,7 @@ class Finding:
     """One thing that was found."""
 
     kind: str
-    about: Mapping[str, str]  # some of ref, commit, parent, table, path, address, staging
+    about: Mapping[str, str]  # some of ref, commit, parent, table, path, address, staging, move, folder
     fact: str
 
     @property

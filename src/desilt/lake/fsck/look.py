@@ -18,6 +18,7 @@ from desilt.lake.core import Core
 from desilt.lake.fsck.deep import Progress, unwatched, wrong_bytes
 from desilt.lake.fsck.findings import LISTED, Finding, Findings, Notebook, Totals
 from desilt.lake.fsck.history import note_rows, witnesses
+from desilt.lake.fsck.journal import note_journal
 from desilt.lake.fsck.objects import Comparison, condemned_by
 from desilt.lake.fsck.rows import take
 from desilt.lake.fsck.tables import MOST_AT_ONCE, Claims, at_once
@@ -85,6 +86,7 @@ class Look:
             notes.add(kind, flaw.fact, **{"table": flaw.table, **flaw.where})
         for table, where, stone in claims.condemned():
             notes.add("condemned-table", condemned_by(stone), **{"table": table, **where})
+        note_journal(self._core, notes, deep=self._deep)
         self._note(notes, "missing-object", self._missing, lambda row: f"there is no object at {row['address']}")
         self._note(
             notes, "wrong-size", self._wrong, lambda row: f"its object has {row['stored']:,} bytes, not {row['size']:,}"

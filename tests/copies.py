@@ -1,0 +1,32 @@
+"""A database copied row by row, and put back: a backup, on any database."""
+
+import re
+
+from desilt.lake import schema
+
+NAMES = [match[1] for table in schema.TABLES if (match := re.match(r"CREATE TABLE (\w+)", table))]
+OF_REFS = ("commits", "collected", "branches", "tags", "holds", "policies", "journal")
+"""What a journal brings back."""
+
+
+def backup(database):
+    """Every row of every table."""
+    with database.read() as tx:
+        return {name: list(tx.rows(f"SELECT * FROM {name}")) for name in NAMES}
+
+
+def put_back(database, rows):
+    """The database as it was."""
+    with database.write() as tx:
+        for name, found in rows.items():
+            tx.execute(f"DELETE FROM {name}")
+            if found:
+                marks = ", ".join("?" * len(found[0]))
+                tx.execute_many(f"INSERT INTO {name} VALUES ({marks})", found)
+
+
+def refs_of(rows):
+    """What a journal must bring back, as it can be compared; the token of a branch is its own affair."""
+    branches = [(row[0], row[1], row[2], row[3], row[5]) for row in rows["branches"]]
+    found = {name: sorted(map(repr, rows[name])) for name in OF_REFS if name != "branches"}
+    return {**found, "branches": sorted(map(repr, branches))}

@@ -1,0 +1,232 @@
+"""A database restored from a copy at any moment, and recovered: as it was, but for what was staged since.
+
+Random days of a lake: writers, holds, and every job with real removals. Then the
+database is put back to an earlier day. Until it is recovered nothing goes; afterwards
+it knows every commit, ref, hold and removal that it had known, and nothing that was
+committed or staged when it was lost is ever removed.
+"""
+
+import random
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from copies import backup, put_back, refs_of
+from desilt.clock import ManualClock
+from desilt.domain.expiry import Expiry
+from desilt.domain.policy import parse
+from desilt.errors import DesiltError, WentBack
+from desilt.jobs import collection, expiration, holding, lifecycle, setting, trash, uncommitted
+from desilt.jobs.job import Ask
+from desilt.jobs.recovery import recover, survey
+from desilt.jobs.running import run
+from desilt.lake import Lake, locks, moves, schema, tombstones
+from desilt.lake.database import open_database
+from desilt.lake.fsck import check
+from desilt.lake.holds import Kind
+from desilt.objects import open_store
+from desilt.runs.plan import Action
+from desilt.sources.spread import in_process
+from desilt.sweep.guard import Limits
+from desilt.testing import oracle
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
+RELEASED = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
+POLICY = parse({"logs": {"prefix": "logs/", "days": 4}})
+
+
+@pytest.fixture(autouse=True)
+def _no_heartbeat(monkeypatch):
+    monkeypatch.setattr(locks, "BEAT_SECONDS", 1e6)
+
+
+class Lakeside:
+    """A repository, and days that go by at random."""
+
+    def __init__(self, directory, chance):
+        self.chance, self.clock = chance, ManualClock(START)
+        self.database = open_database(f"sqlite://{directory}/{uuid.uuid4().hex}.db", create=True)
+        schema.create(self.database, storage="")
+        store = open_store(f"memory://{uuid.uuid4().hex}")
+        store.clock, store.delete_batch = self.clock, 2
+        lake = Lake(self.database, store, clock=self.clock, raggedness=3)
+        self.repo = lake.create_repository("side", ticket_life=timedelta(hours=1))
+        self.names = iter(range(10**6))
+        setting.keep(self.repo, POLICY)
+
+    def days(self, count):
+        for _ in range(count):
+            for _ in range(self.chance.randint(2, 6)):
+                with suppress(DesiltError, IndexError):  # there may be none to choose from
+                    getattr(self, self.chance.choice(ACTS))()
+                self.clock.now += timedelta(minutes=self.chance.choice((1, 50, 300)))
+
+    def branch(self):
+        return self.chance.choice(self.repo.branches()).name
+
+    def commit_id(self):
+        return self.chance.choice(sorted(oracle.history(self.repo)))
+
+    def put(self):
+        path = f"{self.chance.choice(('logs', 'data'))}/{next(self.names)}"
+        self.repo.put(self.branch(), path, path.encode())
+
+    def put_again(self):
+        branch = self.branch()
+        path = self.chance.choice([entry.path for entry in self.repo.list(branch)] or ["data/x"])
+        self.repo.put(branch, path, f"again {next(self.names)}".encode())
+
+    def commit(self):
+        self.repo.commit(self.branch(), f"commit {next(self.names)}")
+
+    def copy(self):
+        branch = self.branch()
+        path = self.chance.choice([entry.path for entry in self.repo.list(branch)] or ["data/x"])
+        self.repo.copy(branch, path, branch, f"data/{next(self.names)}")
+
+    def remove(self):
+        branch = self.branch()
+        self.repo.remove(branch, self.chance.choice([entry.path for entry in self.repo.list(branch)] or ["data/x"]))
+
+    def reset(self):
+        self.repo.reset(self.branch())
+
+    def hand_out(self):
+        branch, path = self.branch(), f"data/direct{next(self.names)}"
+        handed = self.repo.physical_address(branch, path)
+        self.repo.store.put(self.repo.prefix + handed.ticket.address, [b"direct"])
+        if self.chance.random() < 0.7:
+            self.repo.link(branch, path, handed.token)
+
+    def branch_off(self):
+        self.repo.create_branch(f"b{next(self.names)}", self.commit_id())
+
+    def delete_branch(self):
+        self.repo.delete_branch(self.branch(), force=True)
+
+    def tag(self):
+        self.repo.create_tag(f"t{next(self.names)}", self.commit_id())
+
+    def delete_tag(self):
+        self.repo.delete_tag(self.chance.choice(self.repo.tags()).name)
+
+    def merge(self):
+        self.repo.merge(self.branch() + "@", self.branch(), message=f"merge {next(self.names)}")
+
+    def hold(self):
+        kind = self.chance.choice(list(Kind))
+        named = {
+            Kind.PREFIX: lambda: f"logs/{next(self.names)}",
+            Kind.REF: self.commit_id,
+            Kind.ADDRESS: lambda: self.chance.choice(sorted(oracle.stored(self.repo))),
+        }[kind]()
+        holding.hold(self.repo, kind, named, reason="because")
+
+    def lift(self):
+        holding.lift(self.repo, self.chance.choice(holding.every(self.repo)).id)
+
+    def gc(self):
+        run(uncommitted.job, self.repo, in_process, Ask(action=self.action()), ALL)
+
+    def lifecycle(self):
+        run(lifecycle.job, self.repo, in_process, Ask(action=self.action()), ALL)
+
+    def expire(self):
+        wish = Expiry(self.clock.now - 3 * DAY, delete_tags=self.chance.random() < 0.3)
+        run(expiration.job, self.repo, in_process, Ask(wish=wish), ALL)
+
+    def collect(self):
+        run(collection.job, self.repo, in_process, Ask(unreached_for=timedelta(0)), ALL)
+
+    def restore(self):
+        trash.bring_back(self.repo, in_process, "last")
+
+    def purge(self):
+        trash.empty(self.repo, in_process, older_than=timedelta(hours=5))
+
+    def action(self):
+        return self.chance.choice(list(Action))
+
+
+ACTS = (
+    *("put", "put", "put", "put_again", "commit", "commit", "copy", "remove", "reset", "hand_out", "branch_off"),
+    *("delete_branch", "tag", "delete_tag", "merge", "hold", "lift", "gc", "lifecycle", "expire", "collect"),
+    *("restore", "purge"),
+)
+
+
+def gone(repo):
+    """What no reader may have any more."""
+    with repo.database.read() as tx:
+        return set(tombstones.every(tx, repo.uid).to_pylist())
+
+
+def lived(seed, directory):
+    chance = random.Random(seed)
+    side = Lakeside(directory, chance)
+    repo = side.repo
+    side.days(chance.randint(2, 10))
+    copy, copied_at = backup(side.database), side.clock.now
+    side.days(chance.randint(1, 10))
+    with suppress(DesiltError, IndexError):  # there may be none to choose from
+        side.gc()
+    whole, condemned = backup(side.database), gone(repo)
+    held = oracle.committed(repo) | oracle.staged(repo)
+    lost = oracle.staged(repo)
+    made = repo.generation()
+    put_back(side.database, copy)
+    side.clock.now += chance.choice((timedelta(minutes=1), 2 * DAY, 40 * DAY))
+    behind = made - repo.generation()
+    if behind > 1:
+        for act in (side.gc, side.collect, side.purge, lambda: repo.create_tag("now", "main")):
+            with pytest.raises(WentBack):
+                act()
+    assert held - condemned <= set(oracle.stored(repo))
+    with suppress(DesiltError, IndexError):  # there may be none to choose from
+        side.put()  # staging goes on
+    found = survey(repo)
+    assert len(found.moves) == behind
+    recover(repo, found)
+    moves.check(repo.core)
+    assert refs_of(backup(side.database)) == refs_of(whole)
+    # an object that was gone is gone; what the copy knew of the trash may be told more exactly
+    assert gone(repo) == condemned
+    assert check(repo).sound, check(repo).findings
+    survived(side, held - condemned, lost, copied_at)
+    return side
+
+
+def survived(side, held, lost, copied_at):
+    """Whatever runs come now: nothing that was committed goes, and what was staged only once somebody says so."""
+    repo = side.repo
+    side.clock.now += 3 * DAY
+    run(uncommitted.job, repo, in_process, Ask(), ALL)
+    uploaded_since = {one for one in lost if oracle.uid_time(one.rsplit("/", 1)[-1]) >= copied_at}
+    assert (held & oracle.committed(repo)) | (uploaded_since & held) <= set(oracle.stored(repo))
+    run(uncommitted.job, repo, in_process, Ask(after_restore=True, full=True), RELEASED)
+    assert held & (oracle.committed(repo) | oracle.staged(repo)) <= set(oracle.stored(repo))
+    side.clock.now += DAY
+    run(uncommitted.job, repo, in_process, Ask(), ALL)
+    assert oracle.collectable(repo, repo.clock()) == set()
+
+
+def told(seed, directory):
+    try:
+        return lived(seed, directory)
+    except Exception as error:
+        raise AssertionError(f"lived({seed})") from error
+
+
+def test_a_database_restored_from_a_copy_is_as_it_was(tmp_path):
+    for _ in range(12):
+        told(random.randrange(2**40), tmp_path).database.close()
+
+
+@pytest.mark.slow
+def test_databases_restored_from_many_copies_are_as_they_were(tmp_path):
+    for _ in range(1500):
+        told(random.randrange(2**40), tmp_path).database.close()
