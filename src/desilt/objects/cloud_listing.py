@@ -25,6 +25,7 @@ from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, endpoint
 from desilt.objects.store import BATCH_ROWS, LISTING, may_hold
 
+ANSWER_SECONDS = 120  # as long as any request may take
 BEYOND = "\ufffd"  # sorts behind every key in everyday use, and every store takes it
 
 
@@ -118,6 +119,10 @@ def must_walk(scheme: str) -> bool:
         return False
     try:
         return server_name(server).startswith("SeaweedFS")
+    except TimeoutError:  # taken for another that lists in byte order, it would lose objects
+        raise StorageFailed(
+            f"{server} does not say what it is; set DESILT_LISTING to walk or flat, or try again"
+        ) from None
     except (OSError, ValueError):  # not there, or no URL: the listing itself will say so
         return False
 
@@ -126,7 +131,7 @@ def must_walk(scheme: str) -> bool:
 def server_name(url: str) -> str:
     """What a server calls itself; empty when it does not say."""
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:
             return str(answer.headers.get("Server", ""))
     except urllib.error.HTTPError as refused:  # any answer will do
         with refused:

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, cast
 from desilt.lake.database import Database, Transaction
 from desilt.objects.store import ObjectStore
 
+HANGS = 30 * 60.0  # seconds; on the busiest machine a step takes less
+
 
 class Crash(BaseException):
     """The process is gone. Not an Exception: nothing may catch it and go on."""
@@ -156,7 +158,7 @@ class Turns:
     """
 
     def __init__(
-        self, choose: Callable[[Sequence[str]], str], *, patience: float | None = None, limit: float = 60
+        self, choose: Callable[[Sequence[str]], str], *, patience: float | None = None, limit: float = HANGS
     ) -> None:
         self._choose, self._patience, self._limit = choose, patience, limit
         self._changed = threading.Condition()

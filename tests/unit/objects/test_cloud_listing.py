@@ -1,5 +1,7 @@
 """A listing is believed only if it keeps its promise."""
 
+import socket
+
 import pyarrow as pa
 import pytest
 
@@ -86,3 +88,13 @@ def test_small_batches_are_put_together_and_order_is_kept():
     assert all(0 < batch.num_rows <= BATCH_ROWS for batch in regrouped)
     assert len(regrouped) <= 8
     assert list(cloud_listing.regrouped([])) == list(cloud_listing.regrouped([small[0][:0]])) == []
+
+
+def test_a_server_that_is_slow_to_say_what_it_is_is_not_taken_for_another(monkeypatch):
+    """One that lists in another order would lose objects."""
+    monkeypatch.delenv("DESILT_LISTING", raising=False)
+    monkeypatch.setattr(cloud_listing, "ANSWER_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(StorageFailed, match="does not say what it is"):
+            cloud_listing.must_walk("s3")
