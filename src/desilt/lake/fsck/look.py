@@ -107,6 +107,8 @@ class Look:
             reasons.append(f"{tables:,} table{'s' * (tables != 1)} could not be read")
         if notes.count("missing-commit", "corrupt-commit"):
             reasons.append("commits are missing or corrupt")
+        if notes.count("newer-journal", "broken-journal", "unknown-partition"):
+            reasons.append("the database may know less than the store")
         if reasons:
             notes.left_out.append(f"unreferenced objects and tables were not looked for: {', '.join(reasons)}")
         return not reasons
