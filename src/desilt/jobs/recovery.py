@@ -12,7 +12,7 @@ from datetime import datetime
 from desilt.domain.record import Record
 from desilt.errors import Unreadable, WentBack
 from desilt.jobs import outcomes
-from desilt.lake import changes, commits, journal, locks, moves, restored, staging, watermarks
+from desilt.lake import changes, commits, journal, locks, moves, repositories, restored, staging, watermarks
 from desilt.lake.change import Change, read
 from desilt.lake.changes import RunBegan
 from desilt.lake.journal import Known
@@ -99,6 +99,7 @@ def recover(repository: Repository, found: Survey, *, give_up: bool = False, wat
             watermarks.forget_all(tx, repository.uid)
             if found.moves:
                 restored.set_aside(tx, core, after=found.moves[-1].at)
+                repositories.set_clock(tx, repository.uid, found.moves[-1].at)  # a manual one went back with the rest
         watch.begins("removals")
         rows = {change.run.id: change.run for change in _changes(found.moves) if isinstance(change, RunBegan)}
         removed = 0
