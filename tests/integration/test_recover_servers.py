@@ -9,7 +9,7 @@ from desilt.domain.policy import parse
 from desilt.errors import WentBack
 from desilt.jobs import holding, lifecycle, setting, uncommitted
 from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover, survey
+from desilt.jobs.recovery import recover
 from desilt.jobs.running import run
 from desilt.lake import Lake, moves
 from desilt.lake.fsck import check
@@ -53,7 +53,7 @@ def test_a_week_that_the_database_lost_is_in_the_bucket(lake, monkeypatch):
     with pytest.raises(WentBack):
         repo.create_tag("v1", "main")
     assert not check(repo).sound
-    recover(repo, survey(repo))
+    recover(repo)
     assert refs_of(backup(lake.database)) == refs_of(whole)
     moves.check(repo.core)
     run(uncommitted.job, repo, in_process, Ask(full=True), ALL)
