@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from desilt.domain.entry import AddressType, Entry, decode_path
+from desilt.domain.identity import entry_hash
 from desilt.errors import CorruptTable
-from desilt.sstable.hashing import entry_hash
 from desilt.sstable.table import RAW, Table
 from desilt.sstable.varint import Malformed, blaming
 from desilt.sstable.wire import bytes_field, fields, message_field, number_field, pack, text, unpack
