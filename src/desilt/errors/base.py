@@ -1,12 +1,23 @@
 """What was asked for wrongly, is not there, or cannot be read."""
 
+import re
 from datetime import datetime
+
+ODD_BYTE = re.compile(r"[\udc80-\udcff]|(?<!\\)\\udc(?=[89a-f][0-9a-f])")
+
+
+def told(text: str, escape: str = "\\x") -> str:
+    """``text`` with bytes of paths that are no UTF-8 as ``\\xff``, be they in it or in what ``repr`` made of them."""
+    return ODD_BYTE.sub(lambda found: escape + (f"{ord(found[0]) & 0xFF:x}" if len(found[0]) == 1 else ""), text)
 
 
 class DesiltError(Exception):
     """Nothing was changed, unless the message says so."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(told(message))
 
 
 class BadRequest(DesiltError):
