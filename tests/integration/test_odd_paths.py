@@ -139,10 +139,10 @@ def test_what_a_policy_keeps_stays(repo, odd, keep, stay):
 
 
 def test_a_hold_on_a_prefix_keeps_them_and_one_made_after_the_plan_too(repo, odd):
-    holding.hold(repo, Kind.PREFIX, "tmp/bad", reason="audit")
+    holding.hold(repo, Kind.PREFIX, "tmp/a", reason="audit")
     later(repo, 11)
     report = plan(lifecycle.job, repo, in_process, Ask(policy=parse(TEN_DAYS)))
-    holding.hold(repo, Kind.PREFIX, "tmp/a", reason="another audit")
+    holding.hold(repo, Kind.PREFIX, "tmp/bad", reason="another audit")
     sweep(repo, in_process, report.run, SURE)
     assert set(oracle.stored(repo)) == {odd[path] for path in (BAD, NUL, GOOD)}
 
@@ -319,6 +319,10 @@ def test_commands_take_them_as_a_shell_gives_them(cli, repo, uri):
     assert r"staged on main as 'tmp/bad\xffutf8'" in cli("explain", uri, repo.stat("main", path).address)[1]
     assert cli("lake", "reset", uri, "main", "--path", path)[0] == 0
     assert r"no staged change at 'tmp/bad\xffutf8'" in cli("lake", "reset", uri, "main", "--path", path)[2]
+
+
+def test_a_usage_error_tells_odd_bytes_too(cli, uri):
+    assert r"'\xff' is not FIRST-LAST" in cli("lake", "get", uri, "main", "a", "--range", text(b"\xff"))[2]
 
 
 @pytest.mark.usefixtures("odd")
