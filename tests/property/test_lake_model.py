@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from desilt.domain.entry import Entry, decode_path, encode_path
+from desilt.domain.entry import Entry, decode_path, encode_path, encode_prefix
 from desilt.domain.history import merge_base
 from desilt.errors import Dirty, MergeConflict, NotFound, NothingToCommit
 from desilt.lake import Lake, schema
@@ -217,7 +217,7 @@ class LakeModel(RuleBasedStateMachine):
         for path in sorted(self.files(name), key=encode_path):
             cut = path.find("/", len(prefix))
             folded = path if cut < 0 else path[: cut + 1]
-            past = encode_path(path) > encode_path(after)
+            past = encode_prefix(path) > encode_prefix(after)
             if path.startswith(prefix) and past and not (cut >= 0 and after.startswith(folded)):
                 wanted.append(folded)
         found = [one.path for one in self.repo.list(name, prefix, delimiter="/", after=after)]

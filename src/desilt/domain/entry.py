@@ -44,11 +44,18 @@ class Entry:
 
 
 def encode_path(path: str) -> bytes:
-    """The bytes that a path, or the beginning of one, is stored and sorted by."""
+    """The bytes that a path is stored and sorted by: of any that there may be, which are all but the empty one."""
+    if not path:
+        raise InvalidPath(path, "is empty")
+    return encode_prefix(path)
+
+
+def encode_prefix(prefix: str) -> bytes:
+    """The bytes that paths begin with which begin with ``prefix``; it may be empty."""
     try:
-        return path.encode(errors="surrogateescape")
+        return prefix.encode(errors="surrogateescape")
     except UnicodeEncodeError:
-        raise InvalidPath(path, "is not valid UTF-8") from None
+        raise InvalidPath(prefix, "is not valid UTF-8") from None
 
 
 def decode_path(raw: bytes) -> str:
@@ -58,7 +65,7 @@ def decode_path(raw: bytes) -> str:
 
 def shown_path(path: str) -> str:
     """``path`` for people and for other programs: a byte that is no UTF-8 is told as ``\\xff``."""
-    return encode_path(path).decode(errors="backslashreplace")
+    return encode_prefix(path).decode(errors="backslashreplace")
 
 
 def new_path(path: str) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, new_path
+from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix, new_path
 from desilt.domain.times import nanoseconds
 from desilt.errors import BadRequest, BranchMoved, NotFound
 from desilt.lake import commits, refs, repositories, staging, tombstones
@@ -110,7 +110,7 @@ class Writer:
                 if not forgotten:
                     raise NotFound("staged change at", str(path), f"see `desilt lake diff` on {branch!r}")
                 return forgotten
-            return staging.drop(tx, on.token, encode_path(str(prefix)))
+            return staging.drop(tx, on.token, encode_prefix(str(prefix)))
 
     def _upload(self, branch: str, path: str) -> Upload:
         """A new address of ``branch``, held by nothing but its ticket."""
