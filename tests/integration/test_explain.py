@@ -495,6 +495,7 @@ def test_a_uri_with_percent_signs_for_its_directory_is_found(tmp_path):
         ("", BadRequest),
         ("a\0b", NotFound),
         ("\udcff", NotFound),
+        ("branches/\udcff", NotFound),
         ("\ud800", BadRequest),
         ("x" * 1025, NotFound),
     ],

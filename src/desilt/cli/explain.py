@@ -9,7 +9,7 @@ from desilt.cli.common import with_repository
 from desilt.cli.output import json_line, shown, when
 from desilt.domain.reason import Reason
 from desilt.domain.units import size
-from desilt.errors.base import told
+from desilt.errors.base import sentence
 from desilt.jobs.explaining import explain as find_out
 from desilt.jobs.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
 from desilt.lake.holds import Hold, Kind
@@ -44,7 +44,7 @@ def explain(repository: Repository, wanted: str, ref: str | None, as_json: bool)
     the object: refs, commits, paths, staging areas, tickets; and what runs did to it. Nothing is changed.
     """
     for number, one in enumerate(find_out(repository, wanted, ref=ref)):
-        said = told(answer(one))
+        said = sentence(answer(one))
         if as_json:
             click.echo(json_line({"answer": said, **asdict(one)}))
             continue

@@ -99,7 +99,7 @@ def places_of(core: Core, path: str, ref: str | None) -> Places:
     if not places:
         ever = _committed(core, history).addresses(path)
         places = {address: ["upload"] for address in waiting} | {address: ["history"] for address in ever}
-    if not places and path.startswith(DATA):
+    if not places and path.startswith(DATA) and not flaw(path):
         return {path: []}  # no path: the address of something that somebody else put there, maybe
     return places
 

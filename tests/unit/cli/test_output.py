@@ -53,3 +53,4 @@ def test_an_error_tells_it_so_too_and_leaves_what_looks_like_it_alone():
     assert str(BadRequest(f"{ODD} and {ODD!r}")) == r"bad\xffutf8 and 'bad\xffutf8'"
     literal = r"bad\udcffutf8"
     assert str(BadRequest(repr(literal))) == repr(literal)
+    assert shown(literal) == literal
