@@ -188,7 +188,7 @@ def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
     pq.write_table(pa.table(table), directory / "owners.parquet")
     question = f"""COPY (SELECT address, max(size_bytes) AS size_bytes, max(created_at) AS created_at,
             'remove' AS verdict, 'expired' AS reason, list(DISTINCT path) AS paths, ['logs'] AS rules
-        FROM read_parquet({sorted(set(paths))}, filename = true) e
+        FROM read_parquet({sorted(set(paths))}, filename = true, binary_as_string = true) e
         JOIN '{directory}/owners.parquet' o USING (filename, owner)
         GROUP BY address HAVING bool_and(starts_with(path, 'logs/') AND created_at < before))
         TO '{directory}/plan.parquet' (FORMAT parquet)"""

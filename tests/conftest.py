@@ -1,6 +1,7 @@
 """Servers and Spark, each started once a session, by the first test that asks."""
 
 import itertools
+import tempfile
 from math import inf
 
 import psycopg
@@ -26,8 +27,9 @@ def s3_server(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory):
-    with servers.postgres(tmp_path_factory.mktemp("postgres")) as url:
+def postgres_url():
+    # Not among pytest's own folders: where root runs the tests, each new run closes those to PostgreSQL's user.
+    with tempfile.TemporaryDirectory(prefix="desilt-postgres-") as directory, servers.postgres(directory) as url:
         yield url
 
 

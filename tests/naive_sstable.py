@@ -144,7 +144,7 @@ def split(pairs, max_size, raggedness, stored_size):
             size = stored_size(held)
             handle = bytes(width(written) + width(size - 5))
             separator = bytes(shortest(held[-1][0], key) + 8)
-            if index.full(separator, handle):
+            if index.full(separator, bytes(20)):  # the handle is not known yet, and may be as long as handles get
                 index = Block(1)
             index.add(separator, handle)
             written, data, held = written + size, Block(16), []

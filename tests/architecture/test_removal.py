@@ -13,7 +13,7 @@ REMOVING = {"delete_many", "move_many"}
 OF_FILES = {"unlink", "remove", "removedirs", "rmtree", "rmdir", "rename", "renames", "replace", "move", "truncate"}
 OF_MODULES = {"os", "shutil", "pathlib"}
 ONLY_OF_PATHS = {"unlink", "rmdir", "rename"}  # on whatever: no other thing here has methods of these names
-SELF_MADE = {"spark.py": {"rename"}}  # a folder it has just made, to where nothing is
+SELF_MADE = {"java.py": {"rename"}}  # a folder it has just made, to where nothing is
 
 DELETES = re.compile(
     r"\b(?:DELETE\s+FROM|TRUNCATE(?:\s+TABLE)?|DROP\s+TABLE(?:\s+IF\s+EXISTS)?)\s+(\w+)", re.IGNORECASE

@@ -12,7 +12,7 @@ from desilt.domain.policy import parse
 from desilt.errors import FencedOff, WentBack
 from desilt.jobs import collection, expiration, lifecycle, running, uncommitted
 from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover, survey
+from desilt.jobs.recovery import recover
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake, commits, fsck
 from desilt.lake.lake import locate
@@ -221,10 +221,10 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
     with pytest.raises(WentBack, match="2 commits collected by run"):
         run(collection.job, again, in_process, Ask(), limits)
     if given_up:
-        recover(again, survey(again), give_up=True)
+        recover(again, give_up=True)
         assert run(collection.job, again, in_process, Ask(), limits)[-1].history["commits collected"] == 2
     else:
-        recover(again, survey(again))
+        recover(again)
         assert run(collection.job, again, in_process, Ask(), SURE)[-1].history["commits collected"] == 0
     assert b"".join(again.get("main", "a")) == b"1"
     all_is_well(again)

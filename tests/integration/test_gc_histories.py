@@ -24,7 +24,7 @@ from desilt.errors import (
 )
 from desilt.jobs import trash, uncommitted
 from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover, survey
+from desilt.jobs.recovery import recover
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake, ledger, locks, staging, tombstones, watermarks
 from desilt.lake.database import open_database
@@ -212,7 +212,7 @@ def test_a_plan_is_not_swept_after_the_database_was_restored(repo):
         repo.commit("main", "precious")
     with pytest.raises(WentBack):
         swept(repo, made)
-    recover(repo, survey(repo), give_up=True)
+    recover(repo, give_up=True)
     repo.commit("main", "precious")
     for number in range(8):
         repo.create_tag(f"now{number}", "main")
@@ -239,7 +239,7 @@ def test_what_a_restored_database_has_forgotten_is_kept_until_somebody_says_that
     for act in (collect, lambda repo: repo.create_tag("now", "main")):
         with pytest.raises(WentBack, match="desilt lake recover"):
             act(repo)
-    recover(repo, survey(repo), give_up=True)
+    recover(repo, give_up=True)
     with pytest.raises(WentBack, match="--after-restore"):
         collect(repo)  # what earlier plans saw, it does not know
     assert forgotten < stored(repo)
@@ -262,7 +262,7 @@ def test_a_database_that_lacks_one_move_is_given_it_back(repo):
     later(repo, days=4)
     with pytest.raises(WentBack, match="which the database never opened"):
         collect(repo)  # it has the commit back, but not all that was uploaded
-    recover(repo, survey(repo))
+    recover(repo)
     assert collect(repo).removed == 0
     assert forgotten in stored(repo)
     assert repo.resolve("main").commit == made

@@ -187,9 +187,9 @@ def test_a_damaged_cache_file_is_made_again_and_never_trusted(repo, damage):
 @pytest.mark.parametrize(
     "damage",
     [
-        "DELETE FROM commits WHERE generation = 1",
+        "DELETE FROM commits WHERE generation = 2",
         "DELETE FROM commits",
-        "DELETE FROM commits WHERE generation = 0",
+        "DELETE FROM commits WHERE generation = 1",
         "DELETE FROM branches WHERE name = 'dev'",
     ],
 )

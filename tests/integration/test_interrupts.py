@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from desilt.cli import sweep as sweep_commands
+from desilt.java import find_java
 from desilt.jobs.running import unfinished
 from desilt.lake import Lake
 from desilt.lake.lake import locate
 from desilt.sources.spread import InProcess
-from desilt.spark import find_java
 from desilt.testing import oracle
 from patience import FOR_EVER, until
 

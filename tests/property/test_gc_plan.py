@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
-from test_lake_model import PATHS, LakeModel, ModelBranch, ModelCommit
+from test_lake_model import PLAIN, LakeModel, ModelBranch, ModelCommit
 
 from desilt.jobs import uncommitted
 from desilt.jobs.running import plan
@@ -54,7 +54,7 @@ class Collected(LakeModel):
     def wait(self, hours):
         self.repo.set_clock(self.repo.clock() + timedelta(hours=hours))
 
-    @rule(data=st.data(), path=PATHS, late=st.booleans())
+    @rule(data=st.data(), path=PLAIN, late=st.booleans())
     def upload_directly(self, data, path, late):
         name = self.any_branch(data)
         address = self.repo.physical_address(name, path)

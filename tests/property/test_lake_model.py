@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from desilt.domain.entry import Entry
+from desilt.domain.entry import Entry, decode_path, encode_path, encode_prefix
 from desilt.domain.history import merge_base
 from desilt.errors import Dirty, MergeConflict, NotFound, NothingToCommit
 from desilt.lake import Lake, schema
@@ -26,7 +26,9 @@ from desilt.lake.fsck import check
 from desilt.objects.memory import MemoryStore
 from desilt.testing import oracle
 
-PATHS = st.sampled_from(["a", "a/b", "a/c", "a//b", "a%2Fb", "b", "b/x/1", "b/x/2", "b/y", "é", "e\u0301", "z"])
+PLAIN = st.sampled_from(["a", "a/b", "a/c", "a//b", "a%2Fb", "b", "b/x/1", "b/x/2", "b/y", "é", "e\u0301", "z"])
+ODD = st.sampled_from([decode_path(path) for path in (b"\x80", b"a/\xff", b"a\xff/b", b"b/x/\xed\xa0\x80")])
+PATHS = st.one_of(PLAIN, PLAIN, PLAIN, ODD)
 TEXTS = st.sampled_from(["", "one", "two", "three"])
 NAMES = st.sampled_from(["dev", "test", "qa"])
 Files = dict[str, Entry]
@@ -212,10 +214,11 @@ class LakeModel(RuleBasedStateMachine):
 
     def check_folded(self, name, prefix, after):
         wanted = []
-        for path in sorted(self.files(name), key=str.encode):
+        for path in sorted(self.files(name), key=encode_path):
             cut = path.find("/", len(prefix))
             folded = path if cut < 0 else path[: cut + 1]
-            if path.startswith(prefix) and path > after and not (cut >= 0 and after.startswith(folded)):
+            past = encode_prefix(path) > encode_prefix(after)
+            if path.startswith(prefix) and past and not (cut >= 0 and after.startswith(folded)):
                 wanted.append(folded)
         found = [one.path for one in self.repo.list(name, prefix, delimiter="/", after=after)]
         assert found == list(dict.fromkeys(wanted))
@@ -306,7 +309,7 @@ class LakeModel(RuleBasedStateMachine):
 
 def three_way(base, source, destination, strategy):
     files, conflicts = dict(destination), []
-    for path in sorted(base.keys() | source.keys() | destination.keys(), key=str.encode):
+    for path in sorted(base.keys() | source.keys() | destination.keys(), key=encode_path):
         before, theirs, ours = base.get(path), source.get(path), destination.get(path)
         if theirs == before:
             continue

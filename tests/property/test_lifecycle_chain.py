@@ -18,6 +18,7 @@ from hypothesis.stateful import initialize, precondition, rule, run_state_machin
 from test_gc_chain import Stubborn
 from test_lake_model import NAMES, PATHS, LakeModel, ModelBranch, ModelCommit, three_way
 
+from desilt.domain.entry import shown_path
 from desilt.domain.policy import Keep, Policy, Rule, Tags, parse
 from desilt.errors import Gone, MergeConflict, NotFound, NothingToCommit, StalePlan
 from desilt.jobs import lifecycle, trash, uncommitted
@@ -171,8 +172,8 @@ class Aging(LakeModel):
 
     def write(self, name, paths):
         for path in paths:
-            entry = self.repo.put(name, path, path.encode())
-            self.bodies[entry.address] = path
+            entry = self.repo.put(name, path, shown_path(path).encode())
+            self.bodies[entry.address] = shown_path(path)
             self.branches[name].staged[path] = entry
         self.commit_as_it_is(name)
 

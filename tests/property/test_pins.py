@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from desilt.domain.entry import decode_path
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest, Conflict, Gone, NotFound, NothingToCommit
 from desilt.jobs import holding, lifecycle, trash, uncommitted
@@ -29,7 +30,7 @@ from desilt.testing import oracle, pinned
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
-PATHS = ("a/1", "a/2", "b/1", "b/2", "c")
+PATHS = ("a/1", "a/2", "b/1", "b/2", "c", decode_path(b"a/\xff"))
 NAMES = ("main", "dev", "qa")
 
 
@@ -75,7 +76,7 @@ class Life:
         self.repo.remove(self.branch(), self.pick(PATHS))
 
     def point_outside(self):
-        self.repo.stage(self.branch(), self.pick(PATHS), "s3://elsewhere/far", size=3, checksum="123")
+        self.repo.stage(self.branch(), self.pick(PATHS[:5]), "s3://elsewhere/far", size=3, checksum="123")
 
     def reset(self):
         self.repo.reset(self.branch(), prefix="")

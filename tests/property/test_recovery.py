@@ -190,7 +190,7 @@ def lived(seed, directory):
         side.put()  # staging goes on
     found = survey(repo)
     assert len(found.moves) == behind
-    recover(repo, found)
+    recover(repo)
     moves.check(repo.core)
     assert refs_of(backup(side.database)) == refs_of(whole)
     # an object that was gone is gone; what the copy knew of the trash may be told more exactly

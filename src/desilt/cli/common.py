@@ -18,6 +18,7 @@ import click
 
 from desilt import spark
 from desilt.errors import BadRequest, DesiltError
+from desilt.errors.base import sentence
 from desilt.lake import ledger, locks
 from desilt.lake.lake import Lake, locate
 from desilt.lake.ledger import RunState
@@ -171,6 +172,6 @@ def attempt(group: click.Group, words: list[str], interrupt: Interrupt) -> int:
 
 
 def complain(text: str, code: int) -> int:
-    line = " ".join(text.split())
+    line = " ".join(sentence(text).split())
     click.echo(f"error: {line}".encode(errors="backslashreplace"), err=True)
     return code

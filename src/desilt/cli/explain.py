@@ -1,15 +1,15 @@
 """`desilt explain`: why an object is kept, or what removed it."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.output import plain, shown, when
+from desilt.cli.output import json_line, shown, when
 from desilt.domain.reason import Reason
 from desilt.domain.units import size
+from desilt.errors.base import sentence
 from desilt.jobs.explaining import explain as find_out
 from desilt.jobs.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
 from desilt.lake.holds import Hold, Kind
@@ -44,12 +44,13 @@ def explain(repository: Repository, wanted: str, ref: str | None, as_json: bool)
     the object: refs, commits, paths, staging areas, tickets; and what runs did to it. Nothing is changed.
     """
     for number, one in enumerate(find_out(repository, wanted, ref=ref)):
+        said = sentence(answer(one))
         if as_json:
-            click.echo(json.dumps({"answer": answer(one), **asdict(one)}, default=plain, ensure_ascii=False))
+            click.echo(json_line({"answer": said, **asdict(one)}))
             continue
         if number:
             click.echo()
-        click.echo(answer(one))
+        click.echo(said)
         for title, lines in evidence(one):
             for place, line in enumerate(lines):
                 click.echo(f"  {title if not place else '':<{WIDTH}} {line}")

@@ -1,13 +1,12 @@
 """`desilt fsck`: whether a repository is sound."""
 
-import json
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.output import plain, shown
+from desilt.cli.output import json_line, shown
 from desilt.cli.progress import Progress
 from desilt.domain.units import size
 from desilt.lake.fsck import ERRORS, FACTS, Finding, Findings, check
@@ -48,7 +47,7 @@ def fsck(repository: Repository, deep: bool, as_json: bool) -> None:
     found = check(repository, deep=deep, progress=watch)
     watch.finish()
     if as_json:
-        click.echo(json.dumps(document(repository, found), default=plain, ensure_ascii=False))
+        click.echo(json_line(document(repository, found)))
     else:
         show(repository, found)
     if not found.sound:

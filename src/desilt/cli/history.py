@@ -1,7 +1,6 @@
 """`desilt lake` commands about commits: commit, log, show, diff, merge, revert, reset."""
 
 import getpass
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
@@ -11,7 +10,7 @@ import click
 
 from desilt.cli.common import pairs, with_repository
 from desilt.cli.graph import draw
-from desilt.cli.output import done, emit, emit_one, shown
+from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
 from desilt.lake.merge import STRATEGIES, Strategy
 from desilt.lake.reading import Change
@@ -169,8 +168,7 @@ def print_changes(changes: Iterator[Change], *, as_json: bool) -> None:
     marks = {"added": "+", "removed": "-", "changed": "~"}
     for change in changes:
         if as_json:
-            row = {"kind": change.kind, "path": change.path}
-            click.echo(json.dumps(row, ensure_ascii=False))
+            click.echo(json_line({"kind": change.kind, "path": change.path}))
         else:
             click.echo(f"{marks[change.kind]} {shown(change.path)}")
 

@@ -1,6 +1,5 @@
 """`desilt lifecycle`: committed objects that a policy calls old."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import BinaryIO
@@ -8,7 +7,7 @@ from typing import BinaryIO
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.output import done, emit, plain, shown, when
+from desilt.cli.output import done, emit, json_line, shown, when
 from desilt.cli.scenarios import decoded, label, many
 from desilt.cli.simulate import simulate
 from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_ask, with_limits
@@ -68,7 +67,7 @@ def get(repository: Repository, as_json: bool) -> None:
     made = setting.kept(repository)
     if as_json:
         row = {**facts(repository, made), "policy": made.policy.to_json()}
-        click.echo(json.dumps(row, default=plain, ensure_ascii=False))
+        click.echo(json_line(row))
     else:
         click.echo(f"# The lifecycle policy of {repository.name}, set {when(made.at)} UTC")
         click.echo(written(made.policy), nl=False)

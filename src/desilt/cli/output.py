@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from desilt.errors.base import told
+
 Row = Mapping[str, Any]
 GAP = 2  # between columns, and before the first
 WHOLE = ("run",)  # what is typed again is never cut: beside it, cells are as narrow as words allow, and no narrower
@@ -27,7 +29,7 @@ def emit(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool, empty: s
     """Rows: one JSON object a line, or a table of ``columns`` on a terminal, or tab-separated lines elsewhere."""
     if as_json:
         for row in rows:
-            click.echo(json.dumps(row, default=plain, ensure_ascii=False))
+            click.echo(json_line(row))
     elif not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(shown(row[column]) for column in columns))
@@ -66,7 +68,7 @@ def _width(columns: Iterable[int]) -> int:
 def emit_one(row: Row, *, as_json: bool) -> None:
     """One thing, field by field."""
     if as_json:
-        click.echo(json.dumps(row, default=plain, ensure_ascii=False))
+        click.echo(json_line(row))
         return
     width = max(len(name) for name in row)
     for name, value in row.items():
@@ -75,7 +77,7 @@ def emit_one(row: Row, *, as_json: bool) -> None:
 
 def done(text: str, row: Row, *, as_json: bool) -> None:
     """What a command did: a sentence, or the same as JSON."""
-    click.echo(json.dumps(row, default=plain, ensure_ascii=False) if as_json else text)
+    click.echo(json_line(row) if as_json else told(text))
 
 
 def shown(value: object) -> str:
@@ -86,8 +88,13 @@ def shown(value: object) -> str:
         return ", ".join(f"{key}={shown(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return " ".join(shown(item) for item in value)
-    text = "" if value is None else str(value)
+    text = "" if value is None else told(str(value))
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def json_line(row: object) -> str:
+    """``row`` as JSON on one line; paths in it are told as anywhere."""
+    return told(json.dumps(row, default=plain, ensure_ascii=False), escape="\\\\x")
 
 
 def plain(value: object) -> object:

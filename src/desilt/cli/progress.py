@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 
 from desilt.domain.units import size
+from desilt.errors.base import told
 
 T = TypeVar("T")
 QUIET_SECONDS = 2.0
@@ -18,7 +19,7 @@ class Progress:
     """How far something is, said now and then."""
 
     def __init__(self, label: str, *, total: int | None = None, in_bytes: bool = False) -> None:
-        self._label, self._total, self._in_bytes = label, total, in_bytes
+        self._label, self._total, self._in_bytes = told(label), total, in_bytes
         self._began = self._said = time.monotonic()
         self._terminal = sys.stderr.isatty()
         self._done = 0

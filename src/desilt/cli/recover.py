@@ -42,7 +42,7 @@ def recover(repository: Repository, dry_run: bool, give_up: bool, as_json: bool)
             done("", facts(found), as_json=True)
         return
     told = Told()
-    made = bring_back(repository, found, give_up=give_up, watch=told)
+    made = bring_back(repository, give_up=give_up, watch=told)
     told.finish()
     done(sentence(made, found), {**facts(found), "recovered": asdict(made)}, as_json=as_json)
 

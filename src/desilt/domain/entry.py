@@ -1,7 +1,9 @@
 """What a path means in one commit or staging area: where its bytes are, and what they are.
 
 Paths are kept exactly as given. Two spellings are two paths; nothing here, or
-anywhere else in desilt, normalises one.
+anywhere else in desilt, normalises one. A stored path is bytes, and need not be
+UTF-8: in Python it is text in which each byte that is not stands as a lone
+surrogate, so that every path is one text and every such text one path.
 """
 
 from collections.abc import Mapping
@@ -42,7 +44,32 @@ class Entry:
 
 
 def encode_path(path: str) -> bytes:
-    """The bytes a path is stored and sorted by, or :class:`InvalidPath`."""
+    """The bytes that a path is stored and sorted by: of any that there may be, which are all but the empty one."""
+    if not path:
+        raise InvalidPath(path, "is empty")
+    return encode_prefix(path)
+
+
+def encode_prefix(prefix: str) -> bytes:
+    """The bytes that paths begin with which begin with ``prefix``; it may be empty."""
+    try:
+        return prefix.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise InvalidPath(prefix, "is not valid UTF-8") from None
+
+
+def decode_path(raw: bytes) -> str:
+    """The path that is stored as ``raw``, whatever that is."""
+    return raw.decode(errors="surrogateescape")
+
+
+def shown_path(path: str) -> str:
+    """``path`` for people and for other programs: a byte that is no UTF-8 is told as ``\\xff``."""
+    return encode_prefix(path).decode(errors="backslashreplace")
+
+
+def new_path(path: str) -> bytes:
+    """The bytes of a path that somebody writes to: UTF-8, and not everything that is; or :class:`InvalidPath`."""
     try:
         raw = path.encode()
     except UnicodeEncodeError:

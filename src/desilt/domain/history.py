@@ -5,13 +5,14 @@ Everything here works on a ``fetch`` from id to :class:`Commit`, or to whatever 
 wherever they are kept.
 """
 
-import hashlib
 import heapq
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
+
+from desilt.domain.identity import commit_hash
+from desilt.domain.times import EPOCH, SECOND, seconds
 
 Fetch = Callable[[str], "Commit"]
 
@@ -27,7 +28,7 @@ class Commit:
     committer: str
     message: str
     metadata: Mapping[str, str] = field(default_factory=dict)
-    generation: int = 0  # longest way down to a root: a commit's is larger than its parents'
+    generation: int = 0  # commits down to a root, itself counted (older roots were not): larger than its parents'
     was: tuple[str, ...] | None = None  # the parents it was made with, if its history was edited since
 
     @property
@@ -64,13 +65,15 @@ def new_commit(
     message: str,
     metadata: Mapping[str, str],
 ) -> Commit:
-    """A commit named by its content."""
+    """A commit named as lakeFS would name it, by its content and the second it was made in; its time is that second."""
     above = tuple(parents)
     ids = tuple(parent.id for parent in above)
-    facts = [list(ids), metarange, created_at.isoformat(), committer, message, dict(metadata)]
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    generation = 1 + max((parent.generation for parent in above), default=-1)
-    return Commit(digest, ids, metarange, created_at, committer, message, dict(metadata), generation)
+    at = seconds(created_at)
+    name = commit_hash(
+        parents=ids, metarange=metarange, seconds=at, committer=committer, message=message, metadata=metadata
+    )
+    generation = 1 + max((parent.generation for parent in above), default=0)
+    return Commit(name, ids, metarange, EPOCH + at * SECOND, committer, message, dict(metadata), generation)
 
 
 def walk(fetch: Callable[[str], L], *tips: str) -> Iterator[L]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from desilt.errors import BadRequest
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
 LAST = datetime(2106, 1, 1, tzinfo=UTC)  # names hold seconds in four bytes
 
 
@@ -16,6 +17,11 @@ def microseconds(moment: datetime) -> int:
 def nanoseconds(moment: datetime) -> int:
     """``moment`` as an entry keeps it."""
     return microseconds(moment) * 1000
+
+
+def seconds(moment: datetime) -> int:
+    """``moment`` as a commit is named by it; what is not a whole second is cut off."""
+    return (moment - EPOCH) // SECOND
 
 
 def check_date(moment: datetime) -> datetime:

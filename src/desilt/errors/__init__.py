@@ -3,7 +3,7 @@
     DesiltError
     ├── BadRequest          mend the request and ask again                (exit 2)
     │   ├── InvalidName     a repository, branch or tag name
-    │   ├── InvalidPath     a path that no entry may have
+    │   ├── InvalidPath     a path that nobody may write to
     │   ├── InvalidRef      a ref expression that cannot be parsed
     │   └── InvalidUri      where a lake, a database or objects are said to be
     ├── NotFound            what was named is not there                   (exit 1)

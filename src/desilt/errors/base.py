@@ -1,12 +1,29 @@
 """What was asked for wrongly, is not there, or cannot be read."""
 
+import re
 from datetime import datetime
+
+ODD_BYTE = re.compile(r"[\udc80-\udcff]")
+IN_REPR = re.compile(r"(?<!\\)\\udc(?=[89a-f][0-9a-f])")
+
+
+def told(text: str, escape: str = "\\x") -> str:
+    """``text`` with bytes of paths that are no UTF-8 as ``\\xff``."""
+    return ODD_BYTE.sub(lambda found: f"{escape}{ord(found[0]) & 0xFF:x}", text)
+
+
+def sentence(text: str) -> str:
+    """The same, of a message: there they are in what ``repr`` made of paths, too."""
+    return IN_REPR.sub(r"\\x", told(text))
 
 
 class DesiltError(Exception):
     """Nothing was changed, unless the message says so."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(sentence(message))
 
 
 class BadRequest(DesiltError):

@@ -56,10 +56,12 @@ class BeingCollected(Conflict):
 
 
 class WrongClock(Conflict):
-    def __init__(self, ours: datetime, theirs: datetime, whose: str) -> None:
+    def __init__(
+        self, ours: datetime, theirs: datetime, whose: str, way_out: str = "mend the one that is wrong"
+    ) -> None:
         self.ours, self.theirs = ours, theirs
         there = f"{whose} {theirs:%Y-%m-%d %H:%M:%S} UTC"
-        super().__init__(f"this clock says {ours:%Y-%m-%d %H:%M:%S} UTC, {there}; mend the one that is wrong")
+        super().__init__(f"this clock says {ours:%Y-%m-%d %H:%M:%S} UTC, {there}; {way_out}")
 
 
 class MergeConflict(Conflict):

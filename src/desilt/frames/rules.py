@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.domain.entry import decode_path
 from desilt.domain.reason import Reason
 from desilt.frames.hashing import Hashes
 
@@ -198,7 +199,7 @@ def fits(paths: pa.Array, globs: Sequence[str]) -> Flags:
     """Which paths fit one of ``globs``."""
     found = np.zeros(len(paths), np.bool_)
     for glob in globs:
-        found |= np.array([fnmatch.fnmatchcase(path, glob) for path in paths.to_pylist()], np.bool_)
+        found |= np.array([fnmatch.fnmatchcase(decode_path(path), glob) for path in paths.to_pylist()], np.bool_)
     return found
 
 

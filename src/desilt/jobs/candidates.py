@@ -14,6 +14,7 @@ from desilt.errors import CorruptTable
 from desilt.frames.buckets import HASH, present
 from desilt.frames.hashing import Hashes, address_hash
 from desilt.frames.mark import UID_CHARACTERS, name_seconds
+from desilt.frames.paths import shown
 from desilt.frames.rules import ORDER, Numbers, Terms, Verdicts, judged, letting_go, past
 from desilt.sources.held import HeldFile, rows_of
 
@@ -29,7 +30,7 @@ ENTRIES = pa.schema(
         ("size_bytes", pa.int64()),
         ("group", pa.int64()),
         ("address", pa.string()),
-        ("path", pa.string()),
+        ("path", pa.binary()),
         ("created_at", pa.int64()),  # by whoever says it is younger: the entry, or the name of its object
         ("said_at", pa.int64()),  # by the entry
     ]
@@ -42,7 +43,7 @@ GOING = pa.schema(
         ("size_bytes", pa.int64()),
         ("created_at", pa.int64()),  # of the youngest entry
         ("folder", pa.string()),  # one of its paths
-        ("paths", pa.list_(pa.string())),
+        ("paths", pa.list_(pa.string())),  # as they are shown
         ("rules", pa.list_(pa.string())),
     ]
 )
@@ -213,8 +214,10 @@ class Objects:
         if not np.array_equal(address_hash(addresses), found[HASH].to_numpy()):
             raise CorruptTable("range cache", "an address is not the one that was decoded")
         rules = pa.array(self._rules(masks, found["mask_distinct"]), pa.list_(pa.string()))
-        names = ["address_min", "size_bytes_max", "created_at_max", "path_min", "path_distinct"]
-        return pa.table([*(found[name] for name in names), rules], schema=GOING)
+        numbers = [found[name] for name in ("size_bytes_max", "created_at_max")]
+        first, every = (found[name].combine_chunks() for name in ("path_min", "path_distinct"))
+        paths = pa.ListArray.from_arrays(every.offsets, shown(every.values))
+        return pa.table([addresses, *numbers, shown(first), paths, rules], schema=GOING)
 
     def _rules(self, masks: list[bytes], of_objects: pa.ChunkedArray) -> list[list[str]]:
         """The ids of the rules behind some masks; few different ones, each worked out once."""

@@ -18,6 +18,7 @@ from desilt.frames.buckets import BUCKETS, HASH, present
 from desilt.frames.folders import Flags
 from desilt.frames.hashing import Hashes
 from desilt.frames.mark import reasons
+from desilt.frames.rules import starts
 from desilt.frames.schemas import MOMENT, PLAN
 from desilt.jobs.judging import GOES, INVENTORY_ROWS, Answer, count_gone, count_kept, going, write_plan
 from desilt.lake.ranges import FOLDER
@@ -156,9 +157,9 @@ class Bucket:
         for rows, dead, (one, file) in zip(self._rows, self._dead, self._files, strict=True):
             lone = np.flatnonzero(dead & present(rows[HASH].to_numpy(), wanted))
             if len(lone):
-                paths = rows_of(one.file, file, self.number, ["path"])["path"].take(pa.array(lone)).to_pylist()
-                held = [path.startswith(prefixes) for path in paths]
-                found |= {one.dead[owner] for owner in rows["owner"].to_numpy()[lone[held]].tolist()}
+                paths = rows_of(one.file, file, self.number, ["path"])["path"].take(pa.array(lone)).combine_chunks()
+                held = lone[starts(paths, prefixes)]
+                found |= {one.dead[owner] for owner in rows["owner"].to_numpy()[held].tolist()}
         return found
 
     def _flagged(self, owners: Callable[[Entries], Set[int]], gone: Hashes) -> list[Flags]:

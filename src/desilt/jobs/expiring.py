@@ -161,7 +161,7 @@ def count_gone(answer: Answer, gone: pa.Table) -> None:
 
 def _written(store: ObjectStore, question: Question, gone: pa.Table, waiting: pa.Array) -> Answer:
     name = f"part-{question.buckets.start:05d}.parquet"
-    # rules, then paths; divided by what no path holds
+    # rules, then paths; divided by what none of them holds as it is shown
     told = pc.binary_join_element_wise(pc.binary_join(gone["rules"], ", "), pc.binary_join(gone["paths"], NUL), NUL)
     said = [pa.repeat(text, gone.num_rows) for text in (Verdict.REMOVE.value, Reason.EXPIRED.value)]
     plan = pa.table([gone["address"], gone["size_bytes"], gone["created_at"].cast(MOMENT), *said, told], schema=PLAN)

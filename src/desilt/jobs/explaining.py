@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from desilt.domain.address import is_inside, is_object, uid_time
+from desilt.domain.entry import decode_path
 from desilt.domain.reason import Reason
 from desilt.domain.ticket import Ticket
 from desilt.domain.times import EPOCH, check_date, moment
@@ -102,7 +103,7 @@ def places_of(core: Core, path: str, ref: str | None) -> Places:
     if not places:
         ever = _committed(core, history).addresses(path)
         places = {address: ["upload"] for address in waiting} | {address: ["history"] for address in ever}
-    if not places and path.startswith(DATA):
+    if not places and path.startswith(DATA) and not flaw(path):
         return {path: []}  # no path: the address of something that somebody else put there, maybe
     return places
 
@@ -157,7 +158,7 @@ def _dropped(tx: Transaction, core: Core, address: str, names: Mapping[str, str]
     if found is None:
         return None
     branch, path, at = found
-    return Dropped(names.get(branch, branch), path.decode(), at)
+    return Dropped(names.get(branch, branch), decode_path(path), at)
 
 
 def _ticket(ticket: Ticket, names: Mapping[str, str], now: datetime) -> HoldingTicket:

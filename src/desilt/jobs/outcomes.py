@@ -7,7 +7,7 @@ there: what came back since is no removal.
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from desilt.domain.address import is_table
 from desilt.domain.run import Run
 from desilt.errors import NotFound, Unreadable
-from desilt.lake import ledger, tombstones
+from desilt.lake import ledger, locks, tombstones
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
 from desilt.lake.ledger import BatchRow, RunRow, RunState
+from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State, Tombstone
 from desilt.objects.store import Result
@@ -26,6 +27,7 @@ from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Action, Plan, run_of
+from desilt.sources.spread import Watch
 from desilt.sweep.condemn import rule_of
 from desilt.sweep.outcome import read_outcome
 
@@ -64,7 +66,7 @@ def forgotten(repository: Repository) -> tuple[list[Plan], list[str]]:
     return found, unreadable
 
 
-def revise(repository: Repository) -> None:
+def revise(repository: Repository, lock: Lock) -> None:
     """Tombstones of objects that were on their way, or in the trash, and are where they were: lifted."""
     with repository.database.read() as tx:
         runs = tombstones.runs_in(tx, repository.uid, *UNSURE)
@@ -73,25 +75,51 @@ def revise(repository: Repository) -> None:
     looked = at_once(lambda one: _is_there(repository, repository.prefix + one.address), unsure, MOST_AT_ONCE)
     back = [stone for stone, there in looked if there]
     with repository.database.write() as tx:
+        locks.check(tx, lock)
         for stone in back:
             tombstones.lift(tx, repository.uid, stone.run, [stone.address], State.RESTORED, at=repository.clock())
 
 
-def remember(repository: Repository, plan: Plan, row: RunRow) -> int:
-    """Write a run and all that it removed into the ledger; how many objects that are. Done twice, it is done once."""
+def remember(repository: Repository, lock: Lock, runs: Sequence[Plan], rows: Mapping[str, RunRow], watch: Watch) -> int:
+    """Write these runs and all that they removed into the ledger; how many objects that are.
+
+    ``rows`` has what is known of some of them besides their plans. Done twice, it is done once.
+    """
+    count = 0
+    for plan in runs:
+        count += _remember_run(repository, lock, plan, rows.get(plan.run) or _row(plan), watch)
+    revise(repository, lock)
+    return count
+
+
+def _remember_run(repository: Repository, lock: Lock, plan: Plan, row: RunRow, watch: Watch) -> int:
     with repository.database.write() as tx:
+        locks.check(tx, lock)
         ledger.begin(tx, repository.uid, row)
         known = {one.number for one in ledger.batches(tx, repository.uid, plan.run) if one.file}
     count, complete = 0, True
     for batch in batches(repository, plan):
         complete &= bool(batch.file)
         if batch.number not in known:
-            count += _remember(repository, plan, batch)
+            count += _remember(repository, lock, plan, batch)
+            watch.advance(len(batch.rules))
     with repository.database.write() as tx:
+        locks.check(tx, lock)
         total = ledger.total(ledger.batches(tx, repository.uid, plan.run))
         state = (RunState.PARTLY if total.failed else RunState.SWEPT) if complete else RunState.ABANDONED
         ledger.end(tx, repository.uid, plan.run, state, at=repository.clock(), fence=row.fence)
     return count
+
+
+def _row(plan: Plan) -> RunRow:
+    """A run of which only its plan is left."""
+    going = plan.removes
+    return RunRow(
+        *(plan.run, plan.job, plan.policy, plan.action, plan.started_at, None, RunState.SWEEPING),
+        *(going.objects, going.bytes),
+        refs=len(plan.refs),
+        edits=plan.edits,
+    )
 
 
 def batches(repository: Repository, plan: Plan) -> Iterator[Batch]:
@@ -122,7 +150,7 @@ def batches(repository: Repository, plan: Plan) -> Iterator[Batch]:
             number += 1
 
 
-def _remember(repository: Repository, plan: Plan, batch: Batch) -> int:
+def _remember(repository: Repository, lock: Lock, plan: Plan, batch: Batch) -> int:
     suspects = [
         address for address in batch.rules if not batch.file or batch.results.get(address) in WENT
     ]  # where nothing was written down, all of them
@@ -134,6 +162,7 @@ def _remember(repository: Repository, plan: Plan, batch: Batch) -> int:
         if state is not None
     ]
     with repository.database.write() as tx:
+        locks.check(tx, lock)
         tombstones.condemn(tx, repository.uid, stones)
         if batch.file and ledger.batch(tx, repository.uid, plan.run, batch.number) is None:
             ledger.write_ahead(tx, repository.uid, plan.run, counted(batch))

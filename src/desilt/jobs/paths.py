@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from desilt.domain.cutoffs import WILDCARD
+from desilt.domain.entry import decode_path, encode_prefix
 from desilt.lake import commits
 from desilt.lake.repository import Repository
 from desilt.lake.staging import after_prefix
@@ -28,11 +29,11 @@ def paths(repository: Repository, prefix: str) -> Iterator[str]:
     for branch in repository.branches():
         for entry in repository.list(branch.name, prefix):
             yield entry.path
-    core, start, stop = repository.core, prefix.encode(), after_prefix(prefix.encode())
+    core, start, stop = repository.core, encode_prefix(prefix), after_prefix(encode_prefix(prefix))
     with repository.database.read() as tx:
         in_time = sorted(commits.every(tx, repository.uid), key=lambda commit: (commit.created_at, commit.id))
     lists = metarange_cache.lists(core.store, core.ranges, [commit.metarange for commit in in_time])
     for listed in lists.ranges.values():
         if listed.max_key >= start and (stop is None or listed.min_key < stop):
             for batch in core.ranges.table(listed.id).scan(start, stop):
-                yield from (key.decode() for key in batch["key"].to_pylist())
+                yield from (decode_path(key) for key in batch["key"].to_pylist())

@@ -12,11 +12,11 @@ from datetime import datetime
 from desilt.domain.record import Record
 from desilt.errors import Unreadable, WentBack
 from desilt.jobs import outcomes
-from desilt.lake import changes, commits, journal, locks, moves, restored, staging, watermarks
+from desilt.lake import changes, commits, journal, locks, moves, repositories, restored, staging, watermarks
 from desilt.lake.change import Change, read
 from desilt.lake.changes import RunBegan
 from desilt.lake.journal import Known
-from desilt.lake.ledger import RunRow, RunState
+from desilt.lake.ledger import RunRow
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.sources.inventory import branch_uids, partitions
@@ -46,13 +46,13 @@ class Survey:
 class Recovered:
     """What was brought back."""
 
-    moves: int
-    commits: int
-    runs: int
-    removed: int  # objects, by those runs
-    partitions: int
-    dropped: int  # staged entries whose objects those runs have removed
-    kept_since: datetime | None  # what was uploaded since then and is not committed stays
+    moves: int = 0
+    commits: int = 0
+    runs: int = 0
+    removed: int = 0  # objects, by those runs
+    partitions: int = 0
+    dropped: int = 0  # staged entries whose objects those runs have removed
+    kept_since: datetime | None = None  # what was uploaded since then and is not committed stays
 
 
 def survey(repository: Repository) -> Survey:
@@ -81,53 +81,53 @@ def survey(repository: Repository) -> Survey:
     )
 
 
-def recover(repository: Repository, found: Survey, *, give_up: bool = False, watch: Watch = NOBODY) -> Recovered:
-    """Bring the database up to what was ``found``; cut off and done again, it ends the same.
+def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOBODY) -> Recovered:
+    """Bring the database up to what the store knows; cut off and done again, it ends the same.
 
     With ``give_up``, what the journal has beyond the database counts no longer.
     """
-    if found.broken and not give_up:
-        raise Unreadable(f"what is newer cannot be brought back: {found.broken}")
     core = repository.core
     with repository.database.write() as tx:
         locks.leap(tx, repository.uid)  # whoever swept with the lost database has no fence here
     with locks.held(repository.database, repository.uid, run="recover") as lock:
+        found = survey(repository)
+        if not found:
+            return Recovered(kept_since=restored.kept_since(core))
+        if found.broken and not give_up:
+            raise Unreadable(f"what is newer cannot be brought back: {found.broken}")
         with repository.database.write() as tx:
             locks.check(tx, lock)
             since = restored.keep_since(tx, core, found.copied_at)
             restored.adopt(tx, found.partitions)
             watermarks.forget_all(tx, repository.uid)
-            if found.moves:
-                restored.set_aside(tx, core, after=found.moves[-1].at)
         watch.begins("removals")
-        rows = {change.run.id: change.run for change in _changes(found.moves) if isinstance(change, RunBegan)}
-        removed = 0
-        for plan in found.runs:
-            removed += outcomes.remember(repository, plan, rows.get(plan.run) or _row(plan))
-            watch.advance(removed)
-        outcomes.revise(repository)
-        with repository.database.write() as tx:
-            dropped = staging.drop_gone(tx, repository.uid)
+        removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
         watch.begins("moves")
-        if give_up and (found.newest > found.known.generation or found.broken):
-            moves.give_up(core, found.newest)
-        else:
-            for record in found.moves:
-                with repository.database.write() as tx:
-                    tx.lock(core.uid)
+        with (
+            repository.database.write() as tx
+        ):  # all of it or nothing: who looks meanwhile takes no part for a move cut off
+            tx.lock(core.uid)
+            locks.check(tx, lock)
+            dropped = staging.drop_gone(tx, repository.uid)
+            if found.newest == found.known.generation and not found.broken:
+                made: Sequence[Record] = ()
+            elif give_up:
+                made = ()
+                moves.give_up(tx, core, found.newest)
+            else:
+                made = found.moves
+                restored.set_aside(tx, core, after=made[-1].at)
+                repositories.set_clock(tx, repository.uid, made[-1].at)  # a manual one went back with the rest
+                for record in made:
                     moves.redo(tx, core, record)
-                watch.advance(1)
-    made = [change for change in _changes(found.moves) if isinstance(change, changes.Committed)]
-    done = not give_up
-    return Recovered(
-        len(found.moves) if done else 0,
-        len(made) if done else 0,
-        len(found.runs),
-        removed,
-        len(found.partitions),
-        dropped,
-        since,
-    )
+                    watch.advance(1)
+    commits_made = sum(isinstance(change, changes.Committed) for change in _changes(made))
+    return Recovered(len(made), commits_made, len(found.runs), removed, len(found.partitions), dropped, since)
+
+
+def _rows(records: Sequence[Record]) -> dict[str, RunRow]:
+    """The runs that began in these moves."""
+    return {change.run.id: change.run for change in _changes(records) if isinstance(change, RunBegan)}
 
 
 def _changes(records: Sequence[Record]) -> list[Change]:
@@ -143,14 +143,3 @@ def _copied_at(repository: Repository, last: Known) -> datetime:
             pass
     with repository.database.read() as tx:
         return max(commit.created_at for commit in commits.every(tx, repository.uid))
-
-
-def _row(plan: Plan) -> RunRow:
-    """A run of which only its plan is left."""
-    going = plan.removes
-    return RunRow(
-        *(plan.run, plan.job, plan.policy, plan.action, plan.started_at, None, RunState.SWEEPING),
-        *(going.objects, going.bytes),
-        refs=len(plan.refs),
-        edits=plan.edits,
-    )

@@ -3,7 +3,8 @@
 The result depends on the content alone: whoever arrives at the same entries, by
 whatever commits, gets the same ranges and the same metarange. Ranges that no
 change falls into are shared, never read. A change rewrites its range, and goes
-on into the next only until the new cuts meet the old ones again.
+on into the next only until the new cuts meet the old ones again. Where nothing
+changes, what was there stays, whoever wrote it and by whatever rules.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +21,9 @@ NOTHING = joined([], RAW)
 
 
 def apply(ranges: Ranges, base: str, changes: Iterable[pa.RecordBatch]) -> str:
-    """The metarange of ``base`` with ``changes`` (as CHANGES, in key order) made to it."""
-    return ranges.put_metarange(list(_applied(ranges, base, Feed(changes))))
+    """The metarange of ``base`` with ``changes`` (as CHANGES, in key order) made to it; ``base`` if they are none."""
+    listed = list(_applied(ranges, base, Feed(changes)))
+    return base if listed == list(ranges.metarange(base)) else ranges.put_metarange(listed)
 
 
 def _applied(ranges: Ranges, base: str, changes: Feed) -> Iterator[RangeData]:
@@ -35,7 +37,12 @@ def _applied(ranges: Ranges, base: str, changes: Feed) -> Iterator[RangeData]:
             yield old
             continue
         due = joined(changes.take(old.max_key), CHANGES)
-        yield from map(ranges.put, writer.add(overlay(ranges.read(old), due)))
+        before = ranges.read(old)
+        after = overlay(before, due)
+        if writer.at_boundary and after.equals(before) and (closed or changes.first() is None):
+            yield old
+            continue
+        yield from map(ranges.put, writer.add(after))
     for batch in changes.take(None):
         yield from map(ranges.put, writer.add(overlay(NOTHING, batch)))
     yield from map(ranges.put, writer.finish())

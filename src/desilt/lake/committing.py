@@ -7,9 +7,10 @@ collected meanwhile.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from desilt.domain.history import Commit, new_commit
+from desilt.domain.times import SECOND
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
 from desilt.lake import bases, commits, refs, returning, staging, timekeeping
 from desilt.lake.apply import apply
@@ -167,6 +168,7 @@ class Committer:
 
         ``metarange`` was built since ``begun``, out of the ``parents`` and of what else it is ``using``.
         """
+        timekeeping.wait_for(self._core.clock, parents)
         timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store))
         needed = returning.look(self._core, metarange, begun=begun)
         with moving(self._core) as move:  # always before the branch: locks are taken in one order
@@ -185,7 +187,7 @@ class Committer:
             return made
 
     def _new(self, tx: Transaction, parents: Sequence[Commit], metarange: str, signature: Signature) -> Commit:
-        at = timekeeping.later_than(parents, self._core.clock())
+        at = timekeeping.later_than(parents, self._core.clock)
         while True:
             made = new_commit(
                 parents=parents,
@@ -197,7 +199,7 @@ class Committer:
             )
             if commits.trace(tx, self._core.uid, made.id) is None:
                 return made
-            at += timedelta(microseconds=1)  # what was collected does not come back, even if a clock stands still
+            at += SECOND  # what was collected does not come back, even if a clock stands still
 
     def _forget(self, branch: str, seen: Branch) -> None:
         """Drop sealed areas that change nothing."""

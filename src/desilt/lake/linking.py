@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from desilt.domain.address import is_inside
-from desilt.domain.entry import AddressType, Entry, encode_path
+from desilt.domain.entry import AddressType, Entry, new_path
 from desilt.domain.ticket import Ticket, sign, verify
 from desilt.domain.times import microseconds, nanoseconds
 from desilt.errors import BadRequest, BadTicket, NotFound
@@ -28,7 +28,7 @@ class PhysicalAddress:
 
 def physical_address(core: Core, partitions: Partitions, branch: str, path: str) -> PhysicalAddress:
     """A new address for whoever uploads without us; its ticket holds it until it is linked or expires."""
-    encode_path(path)
+    new_path(path)
     with core.database.read() as tx:
         seen = refs.branch(tx, core.uid, branch)
     address = partitions.new_address(seen.uid)
@@ -40,7 +40,7 @@ def physical_address(core: Core, partitions: Partitions, branch: str, path: str)
 
 def link(core: Core, branch: str, path: str, token: str, about: About, *, checksum: str | None) -> Entry:
     """Stage what was uploaded to a ticket's address: once, before it expires, at the path it was made for."""
-    key = encode_path(path)
+    key = new_path(path)
     ticket = verify(token, core.secret, path=path)
     if (ticket.repository, ticket.path) != (core.uid, path):
         raise BadTicket(path, f"was made for {ticket.path!r} of repository {ticket.repository}")
@@ -85,7 +85,7 @@ def spellings(uri: str) -> list[str]:
 
 def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, *, size: int, checksum: str) -> Entry:
     """Stage an object that lies outside of the lake, and that no job of ours will ever remove."""
-    key = encode_path(path)
+    key = new_path(path)
     if "://" not in uri:
         raise BadRequest(f"{uri!r} is no address; write a whole URI, as in s3://bucket/key")
     if not 0 <= size < 2**63:

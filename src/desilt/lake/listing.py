@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from desilt.domain.entry import Entry
+from desilt.domain.entry import Entry, decode_path
 from desilt.lake import staging
 from desilt.lake.database import Transaction
 from desilt.lake.ranges import Ranges
@@ -49,7 +49,7 @@ def listing(
         records = paired([pair for pair in page if pair[1] is not None], RAW)
         entries = iter(decode_entries(records))
         for key, value in page:
-            yield CommonPrefix(key.decode()) if value is None else next(entries)
+            yield CommonPrefix(decode_path(key)) if value is None else next(entries)
 
 
 def _folded(

@@ -14,7 +14,7 @@ from desilt.errors import Unreadable
 from desilt.lake import refs, repositories, staging
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
-from desilt.lake.ranges import Ranges
+from desilt.lake.ranges import EMPTY, Ranges
 from desilt.lake.records import paired
 from desilt.sstable.table import RAW
 from desilt.sstable.values import RangeData
@@ -61,7 +61,8 @@ def prepare(
         written += map(ranges.put, writer.finish())
     if sum(one.count for one in written) != count:
         raise AssertionError("a staging manifest lost entries on the way")
-    return StagingManifest(ranges.put_metarange(written), count, generation, taken_at, tuple(found))
+    metarange = ranges.put_metarange(written) if written else EMPTY
+    return StagingManifest(metarange, count, generation, taken_at, tuple(found))
 
 
 def _staged(tx: Transaction, tokens: Sequence[str]) -> Iterator[Staged]:

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.domain.entry import decode_path
 from desilt.errors import MergeConflict
 from desilt.lake.apply import apply
 from desilt.lake.diff import diff
@@ -50,7 +51,7 @@ def _changes(
         if batch.num_rows and not conflicts:
             yield pa.record_batch([batch["key"], batch["right"]], schema=CHANGES)
     if conflicts:
-        raise MergeConflict(*names, [key.decode() for key in conflicts], len(conflicts))
+        raise MergeConflict(*names, [decode_path(key) for key in conflicts], len(conflicts))
 
 
 def _same_content(left: pa.Array, right: pa.Array) -> pa.Array:

@@ -101,25 +101,26 @@ def settle(core: Core) -> None:
         tx.lock(core.uid)
         if repositories.generation(tx, core.uid) != record.follows:
             return  # it was only under way
-        fits = tables is not None and _fits(tx, core, record, tables)
-        if fits:
+        if tables is not None and _fits(tx, core, record, tables):
             redo(tx, core, record)
-    if not fits:
-        give_up(core, record.generation)
+        else:
+            give_up(tx, core, record.generation)
 
 
 def redo(tx: Transaction, core: Core, record: Record) -> None:
     """Carry a move out again, as it is on record."""
-    repositories.begin_move(tx, core.uid, number=record.generation)
+    _, before = repositories.begin_move(tx, core.uid, number=record.generation)
+    if (before, repositories.mark_at(tx, core.uid, before)) != (record.follows, record.before):
+        raise WentBack(f"move {record.generation} of the journal does not follow move {before}")
     moment = Moment(core.uid, record.generation, record.mark, record.at)
     for said in record.changes:
         read(said).apply(tx, moment)
     repositories.end_move(tx, core.uid, record.generation, record.mark)
 
 
-def give_up(core: Core, newest: int) -> None:
+def give_up(tx: Transaction, core: Core, newest: int) -> None:
     """Put a record behind ``newest`` that follows the last move the database knows: those between count no longer."""
-    with core.database.write() as tx, moving_in(tx, core, number=newest + 1) as made:
+    with moving_in(tx, core, number=newest + 1) as made:
         made.do(changes.GivenUp(newest))
 
 

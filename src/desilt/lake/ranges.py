@@ -22,7 +22,7 @@ from desilt.sstable.writer import RangeWriter, Written
 FOLDER = "_lakefs/"
 RANGE_BYTES = 20 * 2**20
 RAGGEDNESS = 50_000  # entries to a range, on average
-EMPTY = ""  # the metarange of a commit that holds nothing
+EMPTY = ""  # the metarange of a first commit, which holds nothing: there is no file
 TABLES_KEPT = 64
 METARANGES_KEPT = 16
 READ_WHOLE_ABOVE = 0.01  # share of a range's keys past which reading it whole beats looking keys up
@@ -112,9 +112,7 @@ class Ranges:
         return RangeData(written.id, written.min_key, written.max_key, written.estimated_size, written.count)
 
     def put_metarange(self, ranges: Sequence[RangeData]) -> str:
-        """Store the list of ``ranges``; its id."""
-        if not ranges:
-            return EMPTY
+        """Store the list of ``ranges``, which may be of none; its id."""
         written = write_metarange(ranges)
         self._put(written.id, written.data)
         return written.id

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow.compute as pc
 
-from desilt.domain.entry import AddressType, Entry, encode_path
+from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix
 from desilt.domain.history import Commit, walk
 from desilt.errors import BadRequest, NotFound, Unreadable
 from desilt.lake import bases, commits, refs, staging, tombstones
@@ -63,7 +63,7 @@ def uncommitted(core: Core, branch: str, *, prefix: str) -> Iterator[Change]:
     with core.database.read() as tx:
         seen = refs.branch(tx, core.uid, branch)
         head = commits.fetching(tx, core.uid)(seen.head)
-        staged = staging.scan(tx, seen.tokens, prefix=prefix.encode())
+        staged = staging.scan(tx, seen.tokens, prefix=encode_prefix(prefix))
         while page := list(islice(staged, PAGE)):
             with telling_gone(core, head.id):
                 committed = core.ranges.get_many(head.metarange, [key for key, _ in page])
@@ -104,9 +104,8 @@ def _bytes(core: Core, entry: Entry, start: int, length: int | None) -> Iterator
 def entries(core: Core, ref: str, prefix: str, *, delimiter: str, after: str) -> Iterator[Entry | CommonPrefix]:
     """Entries below ``prefix`` in path order, gone ones too; with a delimiter, deeper ones folded."""
     with view(core, ref) as (tx, seen):
-        yield from listing(
-            tx, core.ranges, seen, prefix=prefix.encode(), delimiter=delimiter.encode(), after=after.encode()
-        )
+        below, at, past = (encode_prefix(text) for text in (prefix, delimiter, after))
+        yield from listing(tx, core.ranges, seen, prefix=below, delimiter=at, after=past)
 
 
 def count_gone(core: Core, ref: str) -> int:
@@ -135,4 +134,4 @@ def view(core: Core, ref: str) -> Iterator[tuple[Transaction, View]]:
 
 def change(key: bytes, before: bytes | None, after: bytes | None) -> Change:
     sides = (None if value is None else decode_entry(key, value) for value in (before, after))
-    return Change(key.decode(), *sides)
+    return Change(decode_path(key), *sides)

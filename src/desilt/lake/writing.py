@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from desilt.domain.entry import AddressType, Entry, encode_path
+from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix, new_path
 from desilt.domain.times import nanoseconds
 from desilt.errors import BadRequest, BranchMoved, NotFound
 from desilt.lake import commits, refs, repositories, staging, tombstones
@@ -36,7 +36,7 @@ class Writer:
 
     def put(self, branch: str, path: str, body: Iterable[bytes], about: About) -> Entry:
         """Upload ``body`` as it streams, then stage it at ``path``."""
-        key, upload = encode_path(path), self._upload(branch, path)
+        key, upload = new_path(path), self._upload(branch, path)
         metered = upload.metered(body)
         self._core.store.put(upload.key, metered)
         entry = Entry(
@@ -54,7 +54,7 @@ class Writer:
         """Copy an object that another branch or commit holds: the bytes too, inside the store."""
         if source.address_type is not AddressType.RELATIVE:
             raise BadRequest(f"{source.path!r} points outside the lake; copy the file itself and put it")
-        key, upload = encode_path(path), self._upload(branch, path)
+        key, upload = new_path(path), self._upload(branch, path)
         try:
             self._core.store.copy(self._core.prefix + source.address, upload.key)
         except NotFound:
@@ -67,7 +67,7 @@ class Writer:
 
     def copy(self, branch: str, source: str, destination: str, *, move: bool = False) -> Entry:
         """A second entry on the same object, in the same branch; with ``move``, the first one goes."""
-        key, target = encode_path(source), encode_path(destination)
+        key, target = encode_path(source), new_path(destination)
 
         def stage(tx: Transaction, on: Branch, values: Sequence[bytes]) -> Entry:
             entry = replace(decode_entry(key, values[0]), path=destination, modified_ns=self._now())
@@ -115,7 +115,7 @@ class Writer:
                 if not forgotten:
                     raise NotFound("staged change at", str(path), f"see `desilt lake diff` on {branch!r}")
                 return forgotten
-            return staging.drop(tx, on.token, dropping, str(prefix).encode())
+            return staging.drop(tx, on.token, dropping, encode_prefix(str(prefix)))
 
     def _upload(self, branch: str, path: str) -> Upload:
         """A new address of ``branch``, held by nothing but its ticket."""
@@ -146,7 +146,7 @@ class Writer:
             values = [upper[1] if upper[0] else lower for upper, lower in zip(staged, committed, strict=True)]
             there = [value for value in values if value is not None]
             if len(there) < len(keys):
-                missing = keys[values.index(None)].decode()
+                missing = decode_path(keys[values.index(None)])
                 raise NotFound("object", missing, f"see `desilt lake ls` on {branch!r}")
             with self._core.database.write() as tx:
                 repositories.writing(tx, self._core.uid)

@@ -120,9 +120,7 @@ def must_walk(scheme: str) -> bool:
     try:
         return server_name(server).startswith("SeaweedFS")
     except TimeoutError:  # taken for another that lists in byte order, it would lose objects
-        raise StorageFailed(
-            f"{server} does not say what it is; set DESILT_LISTING to walk or flat, or try again"
-        ) from None
+        raise StorageFailed(f"{server} does not say what it is; try again, or set DESILT_LISTING=walk") from None
     except (OSError, ValueError):  # not there, or no URL: the listing itself will say so
         return False
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from desilt.domain.entry import AddressType, Entry, encode_path
+from desilt.domain.entry import AddressType, Entry, decode_path, encode_path
 from desilt.domain.history import Commit, walk
 from desilt.errors import CorruptTable, NotFound, Unreadable
 from desilt.frames.buckets import BUCKETS, HASH
@@ -134,7 +134,7 @@ def staged_holders(
         key = bytes(path)
         if token in areas and held_by(core, decode_entry(key, bytes(value))) == address:
             branch, age = areas[token]
-            yield branch, key.decode(), staging.find(tx, branch.tokens[:age], key)[0]
+            yield branch, decode_path(key), staging.find(tx, branch.tokens[:age], key)[0]
 
 
 class Committed:
@@ -179,7 +179,7 @@ class Committed:
                 return
             for number in range(BUCKETS):
                 rows = rows_of(held, file, number, [HASH, "owner", "address", "path"])
-                yield from (row[0] for row in _named(held, names, rows.filter(pc.equal(rows["path"], path))))
+                yield from (row[0] for row in _named(held, names, rows.filter(pc.equal(rows["path"], key))))
 
         return sorted(set(self._each(look)))
 
@@ -219,4 +219,4 @@ def _named(held: HeldFile, names: Sequence[str], rows: pa.Table) -> Iterator[tup
     columns = (rows[name].to_pylist() for name in ("address", "owner", "path"))
     for address, owner, path in zip(*columns, strict=True):
         if held.owners is None or owner in held.owners:
-            yield address, names[owner], path
+            yield address, names[owner], decode_path(path)

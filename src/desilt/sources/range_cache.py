@@ -27,14 +27,14 @@ from desilt.sstable.columns import entry_columns
 from desilt.sstable.values import RangeData
 
 FOLDER = "_desilt/ranges/"
-VERSION = 1
+VERSION = 2
 ENTRIES_TO_A_FILE = 1_000_000
 
 CACHED = pa.schema(
     [
         ("address", pa.string()),
         ("owner", pa.int32()),  # the range's place in the file's list
-        ("path", pa.string()),
+        ("path", pa.binary()),
         ("size_bytes", pa.int64()),
         ("created_at", MOMENT),
     ]

@@ -19,6 +19,7 @@ Kind = Literal["ranges", "metaranges"]
 SHORTENED = b"\x11" + b"\xff" * 7  # ends a separator that is no key of the table
 NO_KEY = b"\xff" + bytes(7)  # ends the separator of an empty table
 EMPTY = 4  # the estimated size of a block without entries
+ABSENT = 20  # bytes that lakeFS counts for a handle before it has one: two numbers, each as long as they get
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,13 @@ class Builder:
 
     def _point(self, key: bytes, handle: Handle) -> None:
         value = handle.encode()
-        heads = len(varint.encode(len(key))) + len(varint.encode(len(value)))
-        if self._open and is_full(self._open_size, len(key) + len(value) + 4 + heads, restart=True):
+        key_width = len(varint.encode(len(key)))
+        guess = len(key) + ABSENT + 4 + key_width + len(varint.encode(ABSENT))
+        if self._open and is_full(self._open_size, guess, restart=True):
             self._full.append(self._open)
             self._open, self._open_size = [], EMPTY
         self._open.append((key, value))
-        self._open_size += 1 + heads + len(key) + len(value) + 4
+        self._open_size += 1 + key_width + len(varint.encode(len(value))) + len(key) + len(value) + 4
 
     def _write_index(self, partitions: list[list[tuple[bytes, bytes]]]) -> tuple[Handle, dict[str, int]]:
         blocks = [build(partition, interval=1) for partition in partitions]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.domain.entry import AddressType, Entry
+from desilt.domain.entry import AddressType, Entry, decode_path
 from desilt.sstable.lanes import Field, Messages, tag_of, unpack_column
 from desilt.sstable.slices import cut, layout
 from desilt.sstable.table import Table
@@ -15,7 +15,7 @@ from desilt.sstable.wire import BYTES, VARINT
 
 ENTRIES = pa.schema(
     [
-        ("path", pa.string()),
+        ("path", pa.binary()),
         ("address", pa.string()),
         ("address_type", pa.int8()),
         ("size", pa.int64()),
@@ -26,7 +26,7 @@ ENTRIES = pa.schema(
         ("identity", pa.binary()),
     ]
 )
-"""One row per entry of a range, in path order.
+"""One row per entry of a range, in path order. A path is bytes: most are UTF-8, and all are data.
 
 ``modified_at`` holds the years 1678 to 2261; a moment outside them is the nearest inside.
 """
@@ -73,7 +73,7 @@ def entry_columns(records: pa.RecordBatch, name: str = "range") -> pa.RecordBatc
         for field in messages.fields():
             found.add(field)
         columns = [
-            _utf8(records["key"]),
+            records["key"],
             found.text(ADDRESS),
             found.address_types(),
             pa.array(found.numbers[SIZE]),
@@ -91,7 +91,7 @@ def decode_entries(records: pa.RecordBatch, name: str = "range") -> list[Entry]:
     columns = entry_columns(records, name)
     kinds = list(AddressType)
     return [
-        Entry(path, address, size, checksum, modified, dict(metadata), kinds[kind], content_type)
+        Entry(decode_path(path), address, size, checksum, modified, dict(metadata), kinds[kind], content_type)
         for path, address, size, checksum, modified, metadata, kind, content_type in zip(
             columns["path"].to_pylist(),
             columns["address"].to_pylist(),

@@ -1,42 +1,21 @@
-"""The hashes lakeFS names things by: a table, an entry, and the keys a range ends at.
+"""The hashes of tables: what a table is named by, and the keys that a range ends at.
 
-All of them depend on content alone: not on file bytes, addresses or times. Two
-tables with the same records have the same id, whoever wrote them.
+Both depend on content alone, not on file bytes: two tables with the same records
+have the same id, whoever wrote them.
 """
 
 import hashlib
-from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.domain.identity import hash_map
 from desilt.sstable.slices import layout
 
 FNV_START = np.uint64(0xCBF29CE484222325)
 FNV_PRIME = np.uint64(0x100000001B3)
-
-
-def hash_int(value: int) -> bytes:
-    """An int64 in the form it is hashed in."""
-    return b"\x02\x08" + value.to_bytes(8, "big", signed=True)
-
-
-def hash_text(text: str) -> bytes:
-    raw = text.encode()
-    return b"\x01" + hash_int(len(raw)) + raw
-
-
-def hash_map(texts: Mapping[str, str]) -> bytes:
-    ordered = sorted(texts.items(), key=lambda item: item[0].encode())
-    return b"\x04" + hash_int(len(texts)) + b"".join(hash_text(key) + hash_text(value) for key, value in ordered)
-
-
-def entry_hash(size: int, checksum: str, metadata: Mapping[str, str], content_type: str) -> bytes:
-    """An entry's identity: equal for equal objects, wherever they are kept and whenever they came."""
-    form = hash_int(size) + hash_text(checksum) + hash_map(metadata)
-    return hashlib.sha256(form + (hash_text(content_type) if content_type else b"")).digest()
 
 
 class TableHash:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from desilt.domain.entry import AddressType, Entry
+from desilt.domain.entry import AddressType, Entry, decode_path
+from desilt.domain.identity import entry_hash
 from desilt.errors import CorruptTable
-from desilt.sstable.hashing import entry_hash
 from desilt.sstable.table import RAW, Table
 from desilt.sstable.varint import Malformed, blaming
 from desilt.sstable.wire import bytes_field, fields, message_field, number_field, pack, text, unpack
@@ -79,7 +79,7 @@ def decode_entry(path: bytes, value: bytes, name: str = "range") -> Entry:
         except ValueError:
             raise Malformed(f"an entry has the unknown address type {numbers[6]}") from None
         return Entry(
-            path=text(path),
+            path=decode_path(path),
             address=text(texts[1]),
             size=numbers[3],
             checksum=text(texts[4]),

@@ -18,7 +18,7 @@ from desilt.sstable.slices import layout
 from desilt.sstable.stretch import Stretch
 from desilt.sstable.table import RAW
 
-CLOSED = 8  # an empty data block and an empty index: what lakeFS still counts once the file is closed
+NOTHING = 8  # the estimated size of an empty table: an empty data block and an empty index
 ROUND = 32 * 1024  # records encoded at once
 
 
@@ -31,14 +31,14 @@ class Written:
     min_key: bytes
     max_key: bytes
     count: int
-    estimated_size: int  # as a metarange records it
+    estimated_size: int  # before its last block was closed: as the table says it, and its metarange
 
 
 def write_table(records: pa.RecordBatch, *, kind: Kind) -> Written:
     """All of ``records``, which are in key order, as one table."""
     writer = RangeWriter(max_size=None, raggedness=None, kind=kind)
     writer.add(records)
-    (written,) = writer.finish() or [_Making(kind).close(estimate=CLOSED)]
+    (written,) = writer.finish() or [_Making(kind).close(estimate=NOTHING)]
     return written
 
 
@@ -152,7 +152,7 @@ class _Making:
         totals = self._totals
         data = self.builder.close(kind=self._kind, totals=totals, estimate=estimate)
         name = self._hash.finish(self._kind)
-        return Written(name, data, totals.min_key, totals.max_key, totals.count, len(data) + CLOSED)
+        return Written(name, data, totals.min_key, totals.max_key, totals.count, estimate)
 
 
 def _none() -> pa.RecordBatch:

@@ -71,7 +71,7 @@ class Recheck:
         """Which of a plan's rows are held by something that came after it."""
         found: Flags = np.isin(address_hash(rows["address"].combine_chunks()), self._held)
         if self._prefixes and self._plan.watches is not None:
-            paths = [text.split("\0")[1:] for text in rows["detail"].to_pylist()]  # after the rules
+            paths = [text.split("\0")[1:] for text in rows["detail"].to_pylist()]  # after the rules, as they are shown
             found |= np.array([any(path.startswith(self._prefixes) for path in some) for some in paths], np.bool_)
         return found
 

@@ -1,10 +1,11 @@
 """Commits, branches, tags, merges and what refs mean."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
 
+import lakefs_server as server
 from desilt.errors import (
     AlreadyExists,
     BadRequest,
@@ -23,6 +24,14 @@ from words import changes, committed, contents, seal, write
 def test_a_repository_begins_with_an_empty_commit(repo):
     (first,) = repo.log("main")
     assert (first.parents, first.metarange, contents(repo, "main")) == ((), "", {})
+
+
+def test_a_repository_begins_with_the_very_commit_that_a_lakefs_server_begins_one_with(lake):
+    told = server.answers("log")[0]["results"][-1]
+    repo = lake.create_repository("capture", clock_at=datetime.fromtimestamp(told["creation_date"], UTC))
+    (first,) = repo.log("main")
+    assert (first.id, first.generation) == (told["id"], told["generation"])
+    assert (first.committer, first.message, first.metarange) == ("", told["message"], told["meta_range_id"])
 
 
 def test_a_commit_keeps_what_people_say_of_it(repo):

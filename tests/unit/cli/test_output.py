@@ -1,8 +1,13 @@
 """How results look."""
 
+import json
+
 import pytest
 
-from desilt.cli.output import show_table
+from desilt.cli import progress
+from desilt.cli.output import json_line, show_table, shown
+from desilt.domain.entry import decode_path
+from desilt.errors import BadRequest, NotFound
 
 COLUMNS = ["run", "job", "started", "state", "planned", "removed", "size"]
 RUN = "62292153599998-fc80b259"
@@ -24,3 +29,28 @@ def test_other_tables_are_as_wide_as_the_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     show_table([{"prefix": "x" * 100, "objects": 3}], ["prefix", "objects"])
     assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 40
+
+
+ODD = decode_path(b"bad\xffutf8")
+
+
+def test_a_byte_of_a_path_that_is_no_text_is_told_by_its_number(capfd, monkeypatch):
+    assert shown(ODD) == r"bad\xffutf8"
+    assert shown([ODD, {"path": ODD}]) == r"bad\xffutf8 path=bad\xffutf8"
+    assert json.loads(json_line({"path": ODD, "plain": r"a\xff", "paths": [ODD]})) == {
+        "path": r"bad\xffutf8",
+        "plain": r"a\xff",
+        "paths": [r"bad\xffutf8"],
+    }
+    monkeypatch.setattr(progress, "QUIET_SECONDS", -1)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", {True: -1, False: -1})
+    list(progress.tracked([b"x"], f"get {ODD}"))
+    assert capfd.readouterr().err.startswith(r"get bad\xffutf8: 1")
+
+
+def test_an_error_tells_it_so_too_and_leaves_what_looks_like_it_alone():
+    assert str(NotFound("object", ODD)) == r"there is no object 'bad\xffutf8'"
+    assert str(BadRequest(f"{ODD} and {ODD!r}")) == r"bad\xffutf8 and 'bad\xffutf8'"
+    literal = r"bad\udcffutf8"
+    assert str(BadRequest(repr(literal))) == repr(literal)
+    assert shown(literal) == literal

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desilt.domain.address import is_inside, partition, partition_time, uid, uid_time
-from desilt.domain.entry import encode_path
+from desilt.domain.entry import decode_path, encode_path, new_path, shown_path
 from desilt.domain.times import EPOCH, nanoseconds
 from desilt.errors import InvalidPath
 
@@ -44,11 +44,37 @@ def test_nanoseconds_count_from_1970(moment):
 @settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=256))
 def test_any_text_is_a_path_and_stays_as_it_is(path):
-    assert encode_path(path).decode() == path
+    assert new_path(path).decode() == path
+    assert encode_path(path) == new_path(path)
+    assert shown_path(path) == path
+
+
+@settings(deadline=None)
+@given(st.binary(min_size=1, max_size=64))
+def test_any_bytes_are_one_text_and_that_text_those_bytes(raw):
+    assert encode_path(decode_path(raw)) == raw
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=64), st.text(st.characters(codec="utf-8"), max_size=3))
+def test_a_stored_path_begins_with_a_text_as_its_bytes_do_and_as_it_is_shown(raw, prefix):
+    assert decode_path(raw).startswith(prefix) == raw.startswith(prefix.encode())
+    if raw.startswith(prefix.encode()):
+        assert shown_path(decode_path(raw)).startswith(prefix)
+
+
+def test_a_byte_that_is_no_text_is_shown_by_its_number():
+    assert shown_path(decode_path(b"bad\xffutf8/\xc3\xa9/\xed\xa0\x80")) == r"bad\xffutf8/é/\xed\xa0\x80"
 
 
 @pytest.mark.parametrize("path", ["", "\0", "a\0b", "é" * 513, "\udcff"])
-def test_what_is_no_path_is_refused(path):
+def test_what_is_no_path_to_write_to_is_refused(path):
+    with pytest.raises(InvalidPath):
+        new_path(path)
+
+
+@pytest.mark.parametrize("path", ["", "\ud800"])
+def test_what_no_path_can_be_stored_as_is_no_path(path):
     with pytest.raises(InvalidPath):
         encode_path(path)
 

@@ -79,6 +79,9 @@ def test_a_commit_is_named_by_its_content():
         return new_commit(message=message, **facts)
 
     assert make() == make()
-    assert make(parents=[make()]).generation == 1
+    assert make(created_at=START + timedelta(microseconds=999_999)) == make()
+    assert make(created_at=START + timedelta(seconds=1)).id != make().id
+    assert [make().generation, make(parents=[make()]).generation] == [1, 2]
+    assert make(parents=[replace(make(), generation=0)]).generation == 1  # a root of an older desilt
     ids = {make().id, make("n").id, make(metarange="s").id, make(parents=[make()]).id, make(metadata={"k": "v"}).id}
     assert len(ids) == 5

@@ -1,14 +1,15 @@
 """Values: entries and ranges to bytes and back, alone and by the column."""
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desilt.domain.entry import Entry
+from desilt.domain.entry import Entry, decode_path, encode_path, encode_prefix
 from desilt.errors import CorruptTable
-from desilt.sstable.columns import ENTRIES, entry_columns, identities
+from desilt.sstable.columns import ENTRIES, decode_entries, entry_columns, identities
 from desilt.sstable.table import Table
 from desilt.sstable.values import (
     RangeData,
@@ -31,7 +32,7 @@ ENTRY = Entry("a/b", "data/x", 7, "abc", 1_700_000_000_000_000_001, {"k": "v", "
 def row_of(entry):
     """``entry`` as a row of the columns."""
     return {
-        "path": entry.path,
+        "path": encode_prefix(entry.path),
         "address": entry.address,
         "address_type": int(entry.address_type),
         "size": entry.size,
@@ -131,11 +132,14 @@ def test_nonsense_is_corrupt_alone_and_in_a_column(value):
         entry_columns(raw([(b"o", good), (b"p", value), (b"q", good)]), "r1")
 
 
-def test_a_path_that_is_no_text_is_corrupt():
-    with pytest.raises(CorruptTable):
-        decode_entry(b"\xff", encode_entry(ENTRY))
-    with pytest.raises(CorruptTable):
-        entry_columns(raw([(b"\xff", encode_entry(ENTRY))]))
+@unhurried
+@given(st.binary(min_size=1, max_size=20))
+def test_a_path_may_be_any_bytes(path):
+    records = raw([(path, encode_entry(ENTRY))])
+    assert entry_columns(records)["path"].to_pylist() == [path]
+    (entry,) = decode_entries(records)
+    assert entry == decode_entry(path, encode_entry(ENTRY)) == replace(ENTRY, path=decode_path(path))
+    assert encode_path(entry.path) == path
 
 
 @unhurried

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.domain.entry import decode_path
 from desilt.errors import BadRequest, NotFound
 from desilt.lake.core import Core
 from desilt.lake.fsck.deep import Progress, unwatched, wrong_bytes
@@ -107,6 +108,8 @@ class Look:
             reasons.append(f"{tables:,} table{'s' * (tables != 1)} could not be read")
         if notes.count("missing-commit", "corrupt-commit"):
             reasons.append("commits are missing or corrupt")
+        if notes.count("newer-journal", "broken-journal", "unknown-partition"):
+            reasons.append("the database may know less than the store")
         if reasons:
             notes.left_out.append(f"unreferenced objects and tables were not looked for: {', '.join(reasons)}")
         return not reasons
@@ -121,7 +124,11 @@ class Look:
     def _note(self, notes: Notebook, kind: str, rows: pa.Table, fact: Callable[[dict[str, Any]], str]) -> None:
         def found() -> Iterator[Finding]:
             for row in rows.slice(0, LISTED).to_pylist():
-                about = {"path": row["path"], **self._claims.sources[row["source"]], "address": row["address"]}
+                about = {
+                    "path": decode_path(row["path"]),
+                    **self._claims.sources[row["source"]],
+                    "address": row["address"],
+                }
                 yield Finding(kind, about, fact(row))
 
         notes.add_many(kind, len(rows), found())

@@ -33,7 +33,7 @@ RANGES_AT_ONCE = 4  # each may be some hundred MB once it is decoded
 
 ENTRIES = pa.schema(
     [
-        ("path", pa.string()),
+        ("path", pa.binary()),
         ("address", pa.large_string()),
         ("outside", pa.bool_()),
         ("size", pa.int64()),

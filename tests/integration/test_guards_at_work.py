@@ -1,0 +1,397 @@
+"""Guards at work on real lakes: outgrown policies, clocks that jump, small steps, confirmations."""
+
+import itertools
+import random
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from desilt.clock import ManualClock
+from desilt.domain.expiry import Expiry
+from desilt.domain.keeping import Keep
+from desilt.domain.policy import parse
+from desilt.errors import FirstRun, OutgrownPolicy, Shrinks, WrongTime
+from desilt.jobs import collection, expiration, lifecycle, linting, setting, trash, uncommitted
+from desilt.jobs.job import Ask
+from desilt.jobs.running import plan, refusal, run, sweep
+from desilt.lake import Lake, ledger, locks, schema
+from desilt.lake.database import open_database
+from desilt.lake.lake import locate
+from desilt.objects import open_store
+from desilt.objects.local import LocalStore
+from desilt.runs.plan import Action
+from desilt.sources.spread import in_process
+from desilt.sweep.guard import Limits
+from desilt.testing import oracle
+from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
+from words import contents
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+USUAL, ASKED = Limits(), Limits(confirm=True)
+ALL = Limits(confirm=True, max_share=1.0, allow_empty=True)
+
+
+@pytest.fixture
+def repo(tmp_path):
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    yield lake.create_repository("demo", clock_at=START)
+    lake.close()
+
+
+def days(repo, count):
+    repo.set_clock(repo.clock() + count * DAY)
+
+
+def stored(repo):
+    return set(oracle.stored(repo))
+
+
+def set_policy(repo, document):
+    policy = parse(document)
+    return setting.keep(repo, policy, linting.findings(repo, policy))
+
+
+def lifecycle_run(repo, limits=USUAL, **ask):
+    return run(lifecycle.job, repo, in_process, Ask(**ask), limits)[-1]
+
+
+# ---- a policy that was right when it was set
+
+
+ARCHIVED = {"logs": {"prefix": "logs/", "days": 7, "branch_days": {"archive": 365}}}
+
+
+@pytest.fixture
+def archive(repo):
+    """A branch whose files are to be kept for a year; a run or two have gone by."""
+    repo.create_branch("archive", "main")
+    for number in range(20):
+        repo.put("archive", f"logs/{number}", b"a log")
+    repo.commit("archive", "logs")
+    repo.put("main", "logs/main", b"a log")
+    repo.commit("main", "a log")
+    set_policy(repo, ARCHIVED)
+    days(repo, 10)
+    lifecycle_run(repo, ALL)
+    assert len(stored(repo)) == 20
+    return repo
+
+
+def rename(repo, old, new):
+    repo.create_branch(new, old)
+    repo.delete_branch(old)
+
+
+def test_a_branch_that_was_renamed_under_its_policy_stops_the_next_run(archive):
+    rename(archive, "archive", "archive-2025")
+    days(archive, 1)
+    for limits in (USUAL, ALL):
+        with pytest.raises(OutgrownPolicy, match="branch_days names 'archive', which matches no branch"):
+            lifecycle_run(archive, limits)
+    assert len(stored(archive)) == 20
+    assert isinstance(refusal(lifecycle.job, archive, plan(lifecycle.job, archive, in_process).run), OutgrownPolicy)
+
+
+def test_a_plan_made_before_the_branch_was_renamed_is_not_swept_after(archive):
+    archive.put("main", "logs/new", b"a log")
+    archive.commit("main", "new")
+    days(archive, 10)
+    made = plan(lifecycle.job, archive, in_process).run
+    rename(archive, "archive", "archive-2025")
+    with pytest.raises(OutgrownPolicy):
+        sweep(archive, in_process, made, ALL)
+    assert len(stored(archive)) == 21
+
+
+def test_what_somebody_agrees_to_is_no_news(archive):
+    rename(archive, "archive", "archive-2025")
+    set_policy(archive, ARCHIVED)  # with --confirm: it is meant so
+    archive.create_branch("another", "main")
+    days(archive, 1)
+    lifecycle_run(archive, ALL)
+    assert len(stored(archive)) == 0
+
+
+def test_a_keep_rule_that_protects_nothing_any_more_stops_the_next_run(repo):
+    repo.put("main", "logs/a", b"a")
+    repo.put("main", "gold/b", b"b")
+    repo.commit("main", "first")
+    set_policy(
+        repo, {"rules": {"all": {"prefix": "", "days": 7, "noncurrent_only": True}}, "keep": [{"prefix": "gold/"}]}
+    )
+    repo.create_branch("dev", "main")
+    repo.remove("main", "gold/b")
+    repo.remove("main", "logs/a")
+    repo.commit("main", "gone")
+    days(repo, 10)
+    with suppress(OutgrownPolicy):
+        lifecycle_run(repo, ALL)
+    assert any("gold/" in entry.path for entry in repo.list("dev"))
+    assert contents(repo, "dev")["gold/b"] == "b"
+
+
+def test_a_policy_from_a_file_is_looked_at_too(archive):
+    made = plan(
+        lifecycle.job,
+        archive,
+        in_process,
+        Ask(policy=parse({"l": {"prefix": "logs/", "days": 8, "branch_days": {"archive": 9}}})),
+    ).run
+    rename(archive, "archive", "archive-2025")
+    with pytest.raises(OutgrownPolicy):
+        sweep(archive, in_process, made, ALL)
+
+
+# ---- a clock that jumps
+
+
+class Machine:
+    """A lake in a directory: one clock for the machine and its files."""
+
+    def __init__(self, folder):
+        self.off = timedelta(0)
+        Lake.create(locate(str(folder / "lake"))).close()
+        self.database = open_database(f"sqlite://{folder}/lake/desilt.db")
+        store = LocalStore(folder / "lake", clock=self.clock)
+        self.repo = Lake(self.database, store, clock=self.clock).create_repository("demo")
+
+    def clock(self):
+        return datetime.now(UTC) + self.off
+
+
+@pytest.fixture
+def machine(tmp_path):
+    made = Machine(tmp_path)
+    yield made
+    made.database.close()
+
+
+RIGHT = Limits(confirm=True, max_share=1.0, allow_empty=True, clock_is_right=True)
+
+
+def test_a_year_ahead_nothing_is_old_until_somebody_says_so(machine):
+    repo = machine.repo
+    repo.put("main", "logs/new", b"written seconds ago")
+    repo.put("main", "data/new", b"written seconds ago")
+    repo.commit("main", "new")
+    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    machine.off = 365 * DAY
+    for _ in range(3):  # a refusal leaves no trace that the next one could take for life
+        with pytest.raises(WrongTime, match="--clock-is-right"):
+            lifecycle_run(repo, ALL)
+    assert len(stored(repo)) == 2
+    assert lifecycle_run(repo, RIGHT).swept.removed == 1
+    repo.put("main", "logs/newer", b"x")
+    repo.commit("main", "newer")
+    assert lifecycle_run(repo, ALL).swept.removed == 0  # said once, it is on record
+
+
+def test_what_is_done_by_a_clock_that_has_jumped_does_not_speak_for_it(machine):
+    """A writer was first: its commit is as new as the clock says."""
+    repo = machine.repo
+    repo.put("main", "logs/new", b"written seconds ago")
+    repo.commit("main", "new")
+    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    machine.off = 365 * DAY
+    repo.put("main", "data/ahead", b"x")
+    repo.commit("main", "by the clock that jumped")
+    repo.create_tag("v1", "main")
+    with pytest.raises(WrongTime, match="--clock-is-right"):
+        lifecycle_run(repo, ALL)
+    assert len(stored(repo)) == 2
+
+
+def test_the_trash_is_not_emptied_by_a_clock_that_has_jumped(machine):
+    repo = machine.repo
+    repo.put("main", "logs/new", b"x")
+    repo.put("main", "data/new", b"x")
+    repo.commit("main", "new")
+    machine.off = 20 * DAY
+    run(
+        lifecycle.job,
+        repo,
+        in_process,
+        Ask(policy=parse({"l": {"prefix": "logs/", "days": 9}}), action=Action.TRASH),
+        ALL,
+    )
+    machine.off = 400 * DAY
+    for _ in range(2):
+        with pytest.raises(WrongTime, match="--clock-is-right"):
+            trash.empty(repo, in_process)
+    (gone,) = trash.empty(repo, in_process, clock_is_right=True).values()
+    assert gone.objects == 1
+
+
+def test_a_month_of_quiet_is_no_jump_and_neither_is_a_lake_that_plans_alone(machine):
+    repo = machine.repo
+    repo.put("main", "logs/new", b"x")
+    repo.put("main", "data/new", b"x")
+    repo.commit("main", "new")
+    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 20}}))
+    machine.off = 29 * DAY
+    plan(lifecycle.job, repo, in_process)  # asks the store for the time, and nothing else
+    machine.off = 45 * DAY
+    assert lifecycle_run(repo, ALL).swept.removed == 1
+
+
+# ---- small steps
+
+
+def test_small_steps_on_many_days_do_not_drain_a_lake(repo):
+    """Each day's share is below the limit; all of them together are not."""
+    for number in range(100):
+        repo.put("main", f"logs/{number:03d}", b"x")
+    repo.commit("main", "a hundred")
+    set_policy(repo, {"logs": {"prefix": "logs/00", "days": 900}})
+    days(repo, 10)
+
+    def take(first, last):
+        rules = {f"r{number}": {"prefix": f"logs/{number:03d}", "days": 1} for number in range(first, last)}
+        return lifecycle_run(repo, ASKED, policy=parse(rules))
+
+    assert take(0, 28).swept.removed == 28
+    days(repo, 2)
+    assert take(28, 30).swept.removed == 2
+    days(repo, 2)
+    with pytest.raises(Shrinks, match="69 objects would be left of the 100 that there were on"):
+        take(30, 31)
+    assert len(stored(repo)) == 70
+
+
+def test_a_lake_that_turns_over_is_not_refused(repo):
+    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 6}}))
+    for day in range(14):
+        for number in range(6):
+            repo.put("main", f"logs/{day}/{number}", b"x")
+        repo.commit("main", f"day {day}")
+        days(repo, 1)
+        lifecycle_run(repo, ASKED)
+    assert len(stored(repo)) < 60
+
+
+def test_after_somebody_agreed_to_much_the_rest_is_what_counts(repo):
+    for number in range(20):
+        repo.put("main", f"logs/{number:02d}", b"x")
+    repo.commit("main", "twenty")
+    days(repo, 10)
+    much = parse({"logs": {"prefix": "logs/0", "days": 1}})
+    assert lifecycle_run(repo, ALL, policy=much).swept.removed == 10
+    days(repo, 2)
+    little = parse({"logs": {"prefix": "logs/11", "days": 1}})
+    assert lifecycle_run(repo, ASKED, policy=little).swept.removed == 1
+
+
+# ---- confirmations
+
+
+@pytest.fixture
+def long_history(repo):
+    for number in range(40):
+        repo.put("main", "a", str(number).encode())
+        repo.commit("main", f"day {number}")
+        days(repo, 1)
+    repo.put("main", "a", b"now")
+    repo.commit("main", "now")
+    return repo
+
+
+def expire(repo, days_old, limits=USUAL, keep=None):
+    wish = Expiry(repo.clock() - days_old * DAY, keep)
+    return run(expiration.job, repo, in_process, Ask(wish=wish), limits)[-1]
+
+
+def test_a_confirmation_of_thirty_days_is_none_of_thirty_minutes(long_history):
+    repo = long_history
+    assert expire(repo, 30, ASKED).history["abandoned"] > 0
+    with pytest.raises(FirstRun):
+        expire(repo, 30 / 1440, Limits(max_share=1.0))
+    with pytest.raises(FirstRun):
+        expire(repo, 29, Limits(max_share=1.0))
+    days(repo, 1)
+    expire(repo, 30)  # the same, a day later
+    expire(repo, 60)
+    days(repo, 5)
+    with pytest.raises(FirstRun):
+        expire(repo, 30, keep=Keep(last=3))
+
+
+def test_history_is_not_cut_down_by_more_than_its_share(long_history):
+    repo = long_history
+    before = len(list(repo.log("main")))
+    with pytest.raises(Shrinks, match=r"\d+ commits would be left of the 42"):
+        expire(repo, 5, ASKED)
+    assert len(list(repo.log("main"))) == before
+    for days_old in (35, 32, 30):  # step by step it is no more
+        expire(repo, days_old, ASKED)
+    with pytest.raises(Shrinks):
+        expire(repo, 26, ASKED)
+    expire(repo, 5, ALL)
+    assert len(list(repo.log("main"))) < 10
+
+
+def test_a_collection_that_leaves_less_alone_is_confirmed_again(repo):
+    def dead(name):
+        repo.create_branch(name, "main")
+        repo.put(name, name, b"x" * 9)
+        repo.commit(name, name)
+        repo.delete_branch(name)
+
+    for number in range(20):
+        repo.put("main", f"kept{number}", b"kept for good")
+    repo.commit("main", "kept")
+    dead("one")
+    days(repo, 5)
+    collected = lambda limits, **ask: run(collection.job, repo, in_process, Ask(**ask), limits)[-1]  # noqa: E731
+    assert collected(ASKED, unreached_for=DAY).swept.removed > 0
+    dead("two")
+    days(repo, 5)
+    with pytest.raises(FirstRun):
+        collected(USUAL, unreached_for=timedelta(0))
+    assert collected(USUAL, unreached_for=DAY).swept.removed > 0
+
+
+# ---- killed
+
+
+def crowd(job, clock, directory):
+    """Six objects that go, and one that stays."""
+    database = open_database(f"sqlite://{directory}/{uuid.uuid4().hex}.db", create=True)
+    schema.create(database, storage="")
+    store = open_store(f"memory://{uuid.uuid4().hex}")
+    store.clock, store.delete_batch = clock, 2
+    repo = Lake(database, store, clock=clock).create_repository("demo")
+    for name in range(6):
+        repo.put("main", f"logs/{name}", b"four")
+    if job is uncommitted.job:
+        repo.reset("main")
+    repo.put("main", "kept", b"kept")
+    repo.commit("main", "kept")
+    clock.now += 5 * DAY
+    return repo
+
+
+@pytest.mark.parametrize("job", [uncommitted.job, lifecycle.job], ids=lambda job: job.name)
+@pytest.mark.parametrize("moment", [Before, After])
+def test_what_was_removed_before_it_was_killed_counts_as_removed(tmp_path, monkeypatch, job, moment):
+    monkeypatch.setattr(locks, "SILENCE", timedelta(seconds=-1))
+    monkeypatch.setattr(locks, "BEAT_SECONDS", 1e6)
+    ask = Ask(policy=parse({"l": {"prefix": "logs/", "days": 1}})) if job is lifecycle.job else Ask()
+    for number in itertools.count(25 + random.randrange(7), 7):
+        clock, steps = ManualClock(START), Steps(moment(number))
+        repo = crowd(job, clock, tmp_path)
+        cut = Lake(SteppedDatabase(repo.database, steps), stepped(repo.store, steps), clock=clock).repository("demo")
+        with suppress(Crash):
+            run(job, cut, in_process, ask, ALL)
+        run(job, repo, in_process, ask, ALL)
+        with repo.database.read() as tx:
+            totals = [ledger.total(ledger.batches(tx, repo.uid, row.id)) for row in ledger.every(tx, repo.uid)]
+        assert sum(total.removed for total in totals) == 6
+        assert sum(total.removed_bytes for total in totals) == 24
+        assert sum(total.gone for total in totals) == 0
+        repo.database.close()
+        if steps.taken < number:
+            break
+    assert number > 60

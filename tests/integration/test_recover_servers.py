@@ -1,0 +1,62 @@
+"""A database restored from a copy, on PostgreSQL with S3: refused, named, and brought back."""
+
+from datetime import timedelta
+
+import pytest
+
+from copies import backup, put_back, refs_of
+from desilt.domain.policy import parse
+from desilt.errors import WentBack
+from desilt.jobs import holding, lifecycle, setting, uncommitted
+from desilt.jobs.job import Ask
+from desilt.jobs.recovery import recover
+from desilt.jobs.running import run
+from desilt.lake import Lake, moves
+from desilt.lake.fsck import check
+from desilt.lake.holds import Kind
+from desilt.lake.lake import locate
+from desilt.sources.spread import in_process
+from desilt.sweep.guard import Limits
+from desilt.testing import oracle
+from words import contents
+
+ALL = Limits(confirm=True, max_share=1.0, allow_empty=True)
+
+
+@pytest.fixture
+def lake(s3_server, fresh_postgres_url, monkeypatch):
+    for name, value in s3_server.env.items():
+        monkeypatch.setenv(name, value)
+    bucket = s3_server.create_bucket("recovered")
+    made = Lake.create(locate(f"{bucket}/lake", db=fresh_postgres_url()))
+    yield made
+    made.close()
+
+
+def test_a_week_that_the_database_lost_is_in_the_bucket(lake, monkeypatch):
+    monkeypatch.setattr(uncommitted, "CLOCK_MARGIN", timedelta(minutes=-1))  # what was just put is old
+    repo = lake.create_repository("demo", ticket_life=timedelta(seconds=1))
+    repo.put("main", "kept", b"kept")
+    repo.commit("main", "kept")
+    run(uncommitted.job, repo, in_process, Ask(), ALL)
+    copy = backup(lake.database)
+    for number in range(3):
+        repo.put("main", f"work/{number}", b"a week's work")
+        repo.commit("main", f"day {number}")
+    holding.hold(repo, Kind.PREFIX, "work/", reason="audit")
+    setting.keep(repo, parse({"old": {"prefix": "old/", "days": 3}}))
+    whole, stored = backup(lake.database), set(oracle.stored(repo))
+    put_back(lake.database, copy)
+    for job, ask in ((uncommitted.job, Ask()), (lifecycle.job, Ask(policy=parse({"all": {"prefix": "", "days": 0}})))):
+        with pytest.raises(WentBack, match=r"the journal has 5 moves after .* policy of lifecycle set"):
+            run(job, repo, in_process, ask, ALL)
+    with pytest.raises(WentBack):
+        repo.create_tag("v1", "main")
+    assert not check(repo).sound
+    recover(repo)
+    assert refs_of(backup(lake.database)) == refs_of(whole)
+    moves.check(repo.core)
+    run(uncommitted.job, repo, in_process, Ask(full=True), ALL)
+    assert set(oracle.stored(repo)) == stored
+    assert check(repo, deep=True).sound
+    assert contents(repo, "main") == {"kept": "kept", **{f"work/{number}": "a week's work" for number in range(3)}}
