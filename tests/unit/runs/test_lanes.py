@@ -1,13 +1,12 @@
 """Where commits stand: each once, above its parents, and no line runs through another."""
 
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from desilt.runs import lanes
 from desilt.runs.history import Change, Dot, Fate
+from effort import lines
 
 
 def change(*words, refs=None, fates=None, after=None, deleted=()):
@@ -163,24 +162,6 @@ def ladder(length):
     """Two lines that merge each other all the way."""
     last = length - 1
     return [f"c{at}:{','.join(f'c{p}' for p in (at + 1, at + 2) if p <= last)}".rstrip(":") for at in range(length)]
-
-
-def lines(act):
-    """How many lines of Python ``act`` runs: as good as seconds, and the same on every machine."""
-    count = 0
-
-    def trace(_frame, event, _value):
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 @pytest.mark.parametrize(
