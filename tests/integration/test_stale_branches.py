@@ -5,20 +5,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.domain.policy import parse
-from desilt.errors import FirstRun
-from desilt.jobs import lifecycle
+from desilt.errors import FirstRun, OtherPolicy
+from desilt.jobs import lifecycle, setting
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake
+from desilt.lake.changes import PolicySet
 from desilt.lake.holds import Hold, Kind
 from desilt.lake.lake import locate
 from desilt.sources.spread import in_process
+from desilt.sweep import branches
 from desilt.sweep.guard import Limits
 from editing import add_hold
 from words import contents
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = parse({"branches": [{"match": "*", "idle_days": 14}]})
+LONGER = parse({"branches": [{"match": "*", "idle_days": 90}]})
 SURE = Limits(confirm=True)
 
 
@@ -138,3 +141,21 @@ def test_a_hold_made_since_the_plan_keeps_every_branch(repo):
 
 def hold(repo, commit):
     add_hold(repo, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
+
+
+def test_a_policy_that_is_replaced_before_the_last_branch_went_keeps_the_rest(repo, monkeypatch):
+    setting.keep(repo, POLICY)
+    days(repo, 15)
+    real = branches.delete
+
+    def delete(move, *values):
+        fate = real(move, *values)
+        move.do(PolicySet(lifecycle.JOB, LONGER.to_json(), []))
+        return fate
+
+    monkeypatch.setattr(branches, "delete", delete)
+    with pytest.raises(OtherPolicy, match="replaced since"):
+        run(lifecycle.job, repo, in_process, Ask(), SURE)
+    assert names(repo) == ["ci-2", "main"]
+    assert run(lifecycle.job, repo, in_process, Ask(), SURE)[-1].refs == {}  # what was cut off is given up
+    assert names(repo) == ["ci-2", "main"]

@@ -68,7 +68,7 @@ class Pond:
             self.clock.now += DAY
         repo.put("long", "logs/0", b"kept for longer")
         repo.commit("long", "longer")
-        repo.create_tag("v1", "main~1")
+        repo.create_tag("v1", "main~3")
         repo.put("gone", "only/here", b"dead soon")  # on commits that nothing reaches
         repo.put("gone", "logs/there", b"dead soon")
         repo.commit("gone", "one")
@@ -303,6 +303,15 @@ def test_an_order_made_while_a_job_looks_at_what_is_staged_is_kept_to(pond, name
         assert orders
         assert set(oracle.stored(repo)) == before
         repo.database.close()
+
+
+def test_a_policy_that_is_replaced_while_its_run_sweeps_stops_it(pond):
+    """What the longer period keeps is not removed by the shorter one, at whatever batch that was."""
+    begun = set()
+    for step in range(steps_of(pond, "lifecycle") // 2, steps_of(pond, "lifecycle"), 4):
+        _, judge = tell(pond, "lifecycle", {step: ("change_the_policy", 0)})
+        begun.add(len(judge.condemned))
+    assert len(begun) > 2  # before the first batch, between two, after the last
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from desilt.lake.refs import Tag
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.sources.graph import speaks_for
+from desilt.sweep.orders import check_policy
 
 DELETED = "deleted"
 
@@ -24,6 +25,7 @@ def delete_stale(repository: Repository, lock: Lock, plan: Plan) -> dict[str, st
     for one in plan.refs:
         with moving(repository.core) as move:
             locks.check(move.tx, lock)
+            check_policy(move.tx, plan)
             fates[one["name"]] = delete(move, repository, plan, one)
     return fates
 

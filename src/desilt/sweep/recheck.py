@@ -21,6 +21,7 @@ from desilt.runs.plan import Plan, run_of
 from desilt.sources.range_cache import entries_of
 from desilt.sweep import moved
 from desilt.sweep.commits import left
+from desilt.sweep.orders import check_policy
 
 Flags = npt.NDArray[np.bool_]
 
@@ -47,6 +48,7 @@ class Recheck:
                 raise WentBack(f"the database is at move {generation}, and was at {self.generation} a moment ago")
             if generation == self.generation and not self._left:
                 return
+            check_policy(tx, self._plan)
             new = commits.metaranges_since(tx, self._repository.uid, self.generation)
             orders = [
                 hold
