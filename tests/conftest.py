@@ -1,6 +1,7 @@
 """Servers and Spark, each started once a session, by the first test that asks."""
 
 import itertools
+import random
 import tempfile
 from math import inf
 
@@ -16,8 +17,19 @@ from desilt.testing import servers
 
 NUMBERS = itertools.count()
 
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")  # a busy machine is no finding
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no finding
+
+
+def pytest_configure(config):
+    """The same histories every time: what fails fails again. Others with `--hypothesis-seed=random`, or a number."""
+    settings.register_profile("same", UNHURRIED, derandomize=config.getoption("--hypothesis-seed") is None)
+    settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True)
+def _same_chances(request):
+    seed = request.config.getoption("--hypothesis-seed")
+    random.seed(None if seed == "random" else f"{request.node.nodeid} {seed}")
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ def repo(place):
 
 def roaming(processes, place, repo, tmp_path, *, count, enough, kills=0, **facts):
     """Random operations of ``count`` processes at once until their records are ``enough``, and some were killed."""
-    chance, numbers, over = random.Random(), itertools.count(), tmp_path / "over"
+    chance, numbers, over = random.Random(random.random()), itertools.count(), tmp_path / "over"
 
     def start():
         number = next(numbers)

@@ -231,13 +231,13 @@ def killed_again(small, action, chooser, times):
 
 @pytest.mark.parametrize("action", Action)
 def test_killed_again_while_it_makes_up_it_ends_the_same(small, action):
-    killed_again(small, action, random.Random(), 3)
+    killed_again(small, action, random.Random(random.random()), 3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", Action)
 def test_killed_again_and_again_while_it_makes_up_it_ends_the_same(small, action):
-    killed_again(small, action, random.Random(), 600)
+    killed_again(small, action, random.Random(random.random()), 600)
 
 
 def test_a_plan_swept_before_a_run_that_was_cut_off_is_finished_takes_nothing_twice(small):

@@ -103,9 +103,7 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
         watch.begins("moves")
-        with (
-            repository.database.write() as tx
-        ):  # all of it or nothing: who looks meanwhile takes no part for a move cut off
+        with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off
             tx.lock(core.uid)
             locks.check(tx, lock)
             dropped = staging.drop_gone(tx, repository.uid)
