@@ -52,7 +52,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         tickets = source.open_tickets(run, now)
         restored = source.restored(run, before)
         staged = source.staged(run)
-        dropped = source.dropped(run, now - ask.dropped_for)
+        dropped = source.dropped(run, now - ask.dropped_for if ask.dropped_for else None)
     with stage("commits and ranges"):
         committed = source.committed(run)
         ordered = source.held(run, [hold for hold in committed.holds if hold.counts(now)])

@@ -101,10 +101,11 @@ class LakeSource:
         with self._core.database.read() as tx:
             return self._addresses(run, "restored", tombstones.restored_since(tx, self._core.uid, since))
 
-    def dropped(self, run: Run, since: datetime) -> HeldFile:
-        """The addresses that a staging area let go of since then. To be read after what is staged."""
+    def dropped(self, run: Run, since: datetime | None) -> HeldFile:
+        """The addresses that a staging area let go of since then, if ever. To be read after what is staged."""
         with self._core.database.read() as tx:
-            found = [inside(one, self._core.prefix) for one in dropped.since(tx, self._core.uid, since)]
+            lately = dropped.since(tx, self._core.uid, since) if since else ()
+            found = [inside(one, self._core.prefix) for one in lately]
         return self._addresses(run, "dropped", found)
 
     def unsettled(self, run: Run) -> HeldFile:

@@ -204,6 +204,15 @@ def test_a_commit_that_is_cut_off_at_any_step_is_made_once(lake, busy):
     assert outcomes == {"cut off", "was made"}
 
 
+def test_a_move_that_was_only_under_way_is_not_made_again(busy, monkeypatch):
+    """Its record was there, and its transaction has committed before we had the lock."""
+    busy.create_tag("v2", "main")
+    before = refs_of(backup(busy.database))
+    monkeypatch.setattr(moves, "cut_off", lambda _: newest(busy))
+    moves.settle(busy.core)
+    assert refs_of(backup(busy.database)) == before
+
+
 def test_what_is_reset_after_a_commit_was_cut_off_is_in_that_commit(lake, busy):
     saved = backup(lake.database)
     made = busy.commit("main", "cut off")

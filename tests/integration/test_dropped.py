@@ -1,0 +1,110 @@
+"""What lost its last reference a moment ago may still be read: gc leaves it alone for a day, however old it is."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from desilt.jobs import uncommitted
+from desilt.jobs.job import Ask
+from desilt.jobs.running import plan, run, sweep
+from desilt.lake import Lake
+from desilt.lake.lake import locate
+from desilt.sources.lake import LakeSource
+from desilt.sources.spread import in_process
+from desilt.sweep.guard import Limits
+from desilt.testing import oracle
+from words import stage
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
+
+
+@pytest.fixture
+def repo(tmp_path):
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    made = lake.create_repository("demo", clock_at=START)
+    made.put("main", "data", b"data")
+    made.commit("main", "data")
+    made.create_branch("dev", "main")
+    yield made
+    lake.close()
+
+
+def later(repo, **time):
+    repo.set_clock(repo.clock() + timedelta(**time))
+
+
+def gc(repo, **ask):
+    return run(uncommitted.job, repo, in_process, Ask(**ask), ALL)[-1]
+
+
+def stored(repo):
+    return set(oracle.stored(repo))
+
+
+@pytest.fixture
+def old(repo):
+    """Staged for a month."""
+    entry = repo.put("dev", "old", b"x")
+    later(repo, days=30)
+    return entry
+
+
+DROPS = {
+    "reset": lambda repo: repo.reset("dev"),
+    "reset by path": lambda repo: repo.reset("dev", path="old"),
+    "put again": lambda repo: repo.put("dev", "old", b"new"),
+    "removed": lambda repo: repo.remove("dev", "old"),
+    "deleted with its branch": lambda repo: repo.delete_branch("dev", force=True),
+}
+
+
+@pytest.mark.parametrize("drop", DROPS.values(), ids=DROPS)
+@pytest.mark.parametrize("before", [False, True], ids=["", "after another run"])
+def test_an_old_object_that_was_dropped_a_moment_ago_stays_for_a_day(repo, old, drop, before):
+    if before:
+        assert gc(repo).swept.removed == 0
+    drop(repo)
+    for hours in (0, 12, 11.9):
+        later(repo, hours=hours)
+        report = gc(repo)
+        assert (report.keep["dropped"].objects, report.swept.removed) == (1, 0)
+    assert old.address in stored(repo)
+    later(repo, hours=0.2)
+    assert gc(repo).swept.removed == 1
+    assert old.address not in stored(repo)
+
+
+def test_who_wants_it_to_go_at_once_says_so(repo, old):
+    repo.reset("dev")
+    assert gc(repo, dropped_for=timedelta(0)).swept.removed == 1
+    assert old.address not in stored(repo)
+
+
+def test_what_was_dropped_after_the_plan_was_made_is_left_alone_by_its_sweep(repo, old):
+    repo.reset("dev")
+    later(repo, days=5)
+    made = plan(uncommitted.job, repo, in_process)
+    assert made.removed.objects == 1
+    stage(repo, "main", old)  # as other programs may
+    repo.reset("main")
+    swept = sweep(repo, in_process, made.run, ALL).swept
+    assert (swept.removed, swept.held_again) == (0, 1)
+    assert old.address in stored(repo)
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("looks", ["staged", "dropped"])
+def test_what_is_dropped_while_a_plan_looks_is_either_staged_or_dropped_to_it(repo, looks, monkeypatch):
+    """Looked for among what was dropped first, it would be neither."""
+    real = getattr(LakeSource, looks)
+
+    def look(*values):
+        found = real(*values)
+        repo.reset("dev")
+        return found
+
+    monkeypatch.setattr(LakeSource, looks, look)
+    made = plan(uncommitted.job, repo, in_process)
+    assert made.removed.objects == 0
+    assert made.keep["staged"].objects == 1
