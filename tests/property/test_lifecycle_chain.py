@@ -77,6 +77,12 @@ def _no_pauses(monkeypatch):
     monkeypatch.setattr(removing, "PAUSES", (0.0,))
 
 
+@pytest.fixture(autouse=True)
+def _any_policy_fits(monkeypatch):
+    """Drawn by chance, few make sense; that those are refused is told elsewhere."""
+    monkeypatch.setattr(lifecycle, "findings", lambda *_: [])
+
+
 def named(repo, report):
     """The addresses that a plan names, read from its own files."""
     folder = f"{repo.prefix}_desilt/runs/{report.job}/{report.run}/plan/"
