@@ -106,7 +106,14 @@ def to_4(_tx: Transaction, run: Run) -> None:
     run("ALTER TABLE repositories ADD COLUMN journal_from {int} NOT NULL DEFAULT 0")
     run("UPDATE repositories SET journal_from = generation + 1")
     run("ALTER TABLE repositories ADD COLUMN kept_since {int}")
+    run("ALTER TABLE repositories ADD COLUMN recovered_at {int}")
     run("ALTER TABLE repositories ADD COLUMN clock_right_at {int}")
+    run("ALTER TABLE repositories ADD COLUMN quiet_since {int}")
+    run("ALTER TABLE repositories ADD COLUMN quiet_seen_at {int}")
+    run(
+        "CREATE TABLE intents (repository TEXT NOT NULL, mark TEXT NOT NULL, made_at {int} NOT NULL, "
+        "PRIMARY KEY (repository, mark))"
+    )
     run("ALTER TABLE policies ADD COLUMN agreed TEXT NOT NULL DEFAULT '[]'")
     run("ALTER TABLE runs ADD COLUMN measure TEXT NOT NULL DEFAULT ''")
     run("ALTER TABLE runs ADD COLUMN stored_objects {int} NOT NULL DEFAULT 0")

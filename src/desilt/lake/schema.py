@@ -21,7 +21,10 @@ TABLES = [
         journal_from {int} NOT NULL DEFAULT 0, -- the first generation that has a record beside the objects
         edited {int} NOT NULL DEFAULT 0, -- the generation at which history was last edited
         kept_since {int},           -- after a restore: what was uploaded since then and not committed stays
+        recovered_at {int},         -- when the database was last brought up to what the store knows
         clock_right_at {int},       -- when somebody last said that a clock which had jumped is right
+        quiet_since {int},          -- the last trace before a jump that a run was refused for, until that is settled
+        quiet_seen_at {int},        -- and where the clock stood then
         secret TEXT NOT NULL,       -- signs tickets, plans and records
         ticket_life {int} NOT NULL, -- microseconds
         manual_now {int}            -- where the clock stands; NULL: it is the system's
@@ -117,6 +120,12 @@ TABLES = [
         generation {int} NOT NULL,
         mark TEXT NOT NULL,
         PRIMARY KEY (repository, generation)
+    )""",
+    """CREATE TABLE intents (       -- marks of moves that are about to be made, or were cut off
+        repository TEXT NOT NULL,
+        mark TEXT NOT NULL,
+        made_at {int} NOT NULL,
+        PRIMARY KEY (repository, mark)
     )""",
     "CREATE INDEX tombstones_by_run ON tombstones (repository, run, batch)",
     "CREATE INDEX tombstones_unsettled ON tombstones (repository) "
