@@ -2,7 +2,9 @@
 
 import re
 
-from desilt.lake import schema
+import pytest
+
+from desilt.lake import journal, schema
 
 NAMES = [match[1] for table in schema.TABLES if (match := re.match(r"CREATE TABLE (\w+)", table))]
 OF_REFS = ("commits", "collected", "branches", "tags", "holds", "policies", "journal")
@@ -23,6 +25,21 @@ def put_back(database, rows):
             if found:
                 marks = ", ".join("?" * len(found[0]))
                 tx.execute_many(f"INSERT INTO {name} VALUES ({marks})", found)
+
+
+def cut_off(repo, act):
+    """Do it, and put the database back to just before that: the record is there, the move is not. What it returned."""
+    real, copies = journal.write, []
+
+    def write(core, record):
+        copies.append(backup(core.database))
+        return real(core, record)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "write", write)
+        made = act(repo)
+    put_back(repo.database, copies[-1])
+    return made
 
 
 def refs_of(rows):

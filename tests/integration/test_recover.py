@@ -2,12 +2,13 @@
 
 import tempfile
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from copies import backup, put_back
+from copies import backup, cut_off, put_back
 from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import FencedOff, WentBack
@@ -61,6 +62,10 @@ def moves_on(repo):
     repo.create_tag(f"moved-{number}-again", "main")
 
 
+def killed(*_):
+    raise KeyboardInterrupt
+
+
 def gc(repo, **ask):
     return run(uncommitted.job, repo, in_process, Ask(**ask), ALL)[-1]
 
@@ -102,19 +107,16 @@ def test_what_came_back_from_the_trash_is_not_gone_after_a_recovery(repo):
     assert contents(repo, "main") == {"logs/a": "logs/a", "data/b": "data/b"}
 
 
-@pytest.mark.parametrize("cut_off", [False, True], ids=["", "cut off before it wrote down what it did"])
-def test_what_is_staged_by_the_copy_and_was_removed_since_is_dropped(repo, monkeypatch, cut_off):
+@pytest.mark.parametrize("cut", [False, True], ids=["", "cut off before it wrote down what it did"])
+def test_what_is_staged_by_the_copy_and_was_removed_since_is_dropped(repo, monkeypatch, cut):
     committed(repo, "data/a")
     repo.put("main", "staged", b"staged when the copy was made")
     copy = backup(repo.database)
     repo.reset("main")
     later(repo, days=9)
 
-    def killed(*_):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        if cut_off:
+        if cut:
             patch.setattr(sweeping, "write_outcome", killed)
             with pytest.raises(KeyboardInterrupt):
                 gc(repo)
@@ -239,16 +241,15 @@ def test_a_database_that_is_restored_between_two_batches_of_a_piece_stops_it(rep
 def test_a_run_that_is_cut_off_as_it_begins_is_finished_by_the_next(repo, garbage, monkeypatch):
     """Its record is there, and the database does not know of it."""
     made = plan(uncommitted.job, repo, in_process).run
-    copy = backup(repo.database)
 
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(running, "let_pass", killed)
-        with pytest.raises(KeyboardInterrupt):
+    def begin(_):
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(running, "let_pass", killed)
             sweep(repo, in_process, made, ALL)
-    put_back(repo.database, copy)
+
+    cut_off(repo, begin)
+    with repo.database.write() as tx:
+        tx.execute("UPDATE locks SET owner = ''")  # whoever had it is gone
     reports = run(uncommitted.job, repo, in_process, Ask(), ALL)
     assert reports[0].run == made
     assert [report.swept.removed for report in reports] == [len(garbage), 0]

@@ -30,6 +30,7 @@
     │   ├── StaleInventory  take a newer one
     │   ├── OtherPolicy     the plan was made for something else
     │   ├── OutgrownPolicy  the repository has changed under its policy
+    │   ├── StagedLost      a staged copy that kept it may be lost with a database
     │   ├── TooMuch         a larger share than --max-share
     │   │   └── Shrinks         of the most there was within 30 days
     │   ├── TooMany         more objects than --max-objects
@@ -83,6 +84,7 @@ from desilt.errors.refusals import (
     OutsidePrefix,
     Refused,
     Shrinks,
+    StagedLost,
     StaleInventory,
     StalePlan,
     TooMany,
@@ -124,6 +126,7 @@ __all__ = [
     "OutsidePrefix",
     "Refused",
     "Shrinks",
+    "StagedLost",
     "StaleInventory",
     "StalePlan",
     "StorageFailed",

@@ -41,6 +41,17 @@ class OtherPolicy(Refused):
         super().__init__(f"plan {run} {fact}; plan again")
 
 
+class StagedLost(Refused):
+    code = "staged-lost"
+
+    def __init__(self, since: datetime) -> None:
+        super().__init__(
+            f"the database was restored, and what was staged since {since:%Y-%m-%d %H:%M} UTC is lost: a staged copy "
+            "may have kept what is to go; stage again what is wanted, then let go of the rest with "
+            "`desilt gc run --after-restore`"
+        )
+
+
 class OutgrownPolicy(Refused):
     code = "outgrown-policy"
 

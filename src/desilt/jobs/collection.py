@@ -15,7 +15,7 @@ from desilt.domain.run import Run
 from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs import collecting, tidy
 from desilt.jobs.collecting import METADATA, Entries, Question
-from desilt.jobs.job import COMMITTED, Ask, Job, Marked, Stages
+from desilt.jobs.job import COMMITTED, Ask, Job, Marked, Stages, dropped_since
 from desilt.jobs.judging import Answer
 from desilt.jobs.place import opening
 from desilt.lake.holds import Kind
@@ -46,7 +46,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     before = run.now - limit(ask, core.ticket_life)
     stage = Stages(spread.watch)
     with stage("tickets and staged"):  # before commits: an address only ever moves from the one to the other
-        asked, staged = besides_commits(run, source, before)
+        asked, staged = besides_commits(run, source, before, dropped_since(ask, run.now, core.clock()))
     with stage("commits"):
         history = read_history(core, run.now)
         ordered = source.held(run, history.holds)  # of the moment from which a sweep looks for later ones
@@ -95,6 +95,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         held=sum(divided.lists.ranges[name].count for name in divided.live_ranges) + staged.entries,
         stored=stored,
         measure=COMMITTED,
+        dropped_for=ask.dropped_for,
         period=min(run.now - before, ask.unreached_for),
         besides=Amount(tables.num_rows, sum(tables["size_bytes"].to_pylist())),
         base="",
@@ -108,13 +109,20 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     )
 
 
-def besides_commits(run: Run, source: LakeSource, before: datetime) -> tuple[Question, Staged]:
+def besides_commits(
+    run: Run, source: LakeSource, before: datetime, dropped_since: datetime | None
+) -> tuple[Question, Staged]:
     """What holds objects though no commit does: uploads under way, staging areas, the trash."""
     core = source.repository.core
     tickets = source.open_tickets(run, min(run.now, core.clock()))
     lately, back = source.restored(run, before), source.unsettled(run)
     staged = source.staged(run)
-    held = {Reason.STAGED: staged.files, Reason.TICKET: [tickets.file], Reason.RESTORED: [lately]}
+    held = {
+        Reason.STAGED: staged.files,
+        Reason.TICKET: [tickets.file],
+        Reason.RESTORED: [lately],
+        Reason.DROPPED: [source.dropped(run, dropped_since)],
+    }
     return Question(core.store.uri, held, before, f"{core.prefix}{run.folder}", restored=(back,)), staged
 
 

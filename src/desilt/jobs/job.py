@@ -10,8 +10,10 @@ from typing import Any, Protocol
 from desilt.domain.expiry import Wish
 from desilt.domain.policy import Policy
 from desilt.domain.run import Run
+from desilt.errors import BadRequest, span
 from desilt.jobs.judging import Answer
 from desilt.lake.database import Transaction
+from desilt.lake.dropped import KEPT
 from desilt.lake.ledger import BatchRow
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
@@ -39,6 +41,13 @@ class Ask:
     keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
     dropped_for: timedelta = timedelta(days=1)  # objects that something pointed to since then stay
     after_restore: bool = False  # what a restored database lost may go
+
+
+def dropped_since(ask: Ask, *clocks: datetime) -> datetime | None:
+    """Since when what something pointed to is left alone, by whichever clock says longer; None: at once it is not."""
+    if ask.dropped_for > KEPT:
+        raise BadRequest(f"--dropped-for {span(ask.dropped_for)} is longer than that is known, {span(KEPT)}")
+    return min(clocks) - ask.dropped_for if ask.dropped_for else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +117,7 @@ class Job:
     save: Save = save_nothing
     before: Fates | None = None  # what is done to history before any object is touched
     after: Fates | None = None  # and to refs once all of them have an outcome
+    heeds_copies: bool = False  # whether it keeps what was staged since the copy that a database was restored from
     against: Callable[[Repository, Plan], str] = nothing_against  # why its policy does not fit by now
 
 

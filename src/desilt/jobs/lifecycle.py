@@ -31,7 +31,7 @@ from desilt.jobs.branches import stale_branches
 from desilt.jobs.candidates import Entries
 from desilt.jobs.expiring import Answer, Question, judge
 from desilt.jobs.expiring import cut as cut_up
-from desilt.jobs.job import COMMITTED, Ask, Job, Marked, Stages
+from desilt.jobs.job import COMMITTED, Ask, Job, Marked, Stages, dropped_since
 from desilt.jobs.linting import agreed, findings, outgrown
 from desilt.jobs.place import opening
 from desilt.lake import policies
@@ -65,6 +65,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         staged = source.staged(run)
         lately = source.restored(run, run.now - core.ticket_life)
         back = source.unsettled(run)
+        dropped = source.dropped(run, dropped_since(ask, run.now, core.clock()))
     with stage("commits"):
         history = read_history(core, run.now)
         now = cut.resolve(policy, history.names, run.now)
@@ -78,7 +79,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
             range(0),
             tuple(entries),
             terms,
-            {Reason.STAGED: staged.files, Reason.RESTORED: [lately]},
+            {Reason.STAGED: staged.files, Reason.RESTORED: [lately], Reason.DROPPED: [dropped]},
             (*last.deferred, back),
             tuple(removed(spread, repository, opening(repository, spread))),
             (back,),
@@ -117,6 +118,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         held=stored.objects - going.objects + staged.entries,
         stored=stored,
         measure=COMMITTED,
+        dropped_for=ask.dropped_for,
         base=last.run or lasting.current(repository, JOB),
         saves={
             "last": name,

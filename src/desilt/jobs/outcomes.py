@@ -32,7 +32,8 @@ from desilt.sweep.condemn import rule_of
 from desilt.sweep.outcome import read_outcome
 
 NAME = re.compile(r"(\d{8})-[0-9a-f]{8}\.parquet")
-UNSURE = (State.TRASHED, State.RESTORING)
+UNSURE = (State.CONDEMNED, State.FAILED, State.TRASHED, State.RESTORING)
+SETTLED = (State.TRASHED, State.REMOVED, State.GONE)
 WENT = {Result.REMOVED.value: State.REMOVED, Result.GONE.value: State.GONE}
 
 
@@ -60,7 +61,10 @@ def forgotten(repository: Repository) -> tuple[list[Plan], list[str]]:
         folder = Folder(repository.store, repository.prefix, Run(run_id, job, repository.clock()))
         if known.get(run_id, RunState.SWEEPING) is RunState.SWEEPING and folder.has(plans.SWEPT):
             try:
-                found.append(plans.read(folder, repository.core.secret))
+                plan = plans.read(folder, repository.core.secret)
+                for file in plan.files:
+                    repository.store.head(file.key)
+                found.append(plan)
             except (NotFound, Unreadable):
                 unreadable.append(run_id)
     return found, unreadable
@@ -155,7 +159,7 @@ def _remember(repository: Repository, lock: Lock, plan: Plan, batch: Batch) -> i
         address for address in batch.rules if not batch.file or batch.results.get(address) in WENT
     ]  # where nothing was written down, all of them
     there = dict(at_once(lambda address: where(repository, plan, address), suspects, MOST_AT_ONCE))
-    now = repository.clock()
+    now, ended = repository.clock(), _ended(repository, plan, batch) if batch.file else None
     stones = [
         Tombstone(address, plan.run, batch.rules[address], now, batch.sizes[address], batch.number, state)
         for address, state in there.items()
@@ -163,11 +167,14 @@ def _remember(repository: Repository, lock: Lock, plan: Plan, batch: Batch) -> i
     ]
     with repository.database.write() as tx:
         locks.check(tx, lock)
+        if ended is None:  # what others are known to have removed, this one need not have
+            known = tombstones.recorded(tx, repository.uid, [stone.address for stone in stones])
+            stones = [one for one in stones if one.address not in known or known[one.address].state not in SETTLED]
         tombstones.condemn(tx, repository.uid, stones)
-        if batch.file and ledger.batch(tx, repository.uid, plan.run, batch.number) is None:
-            ledger.write_ahead(tx, repository.uid, plan.run, counted(batch))
-        if batch.file:
-            ledger.write_result(tx, repository.uid, plan.run, counted(batch), at=_ended(repository, plan, batch))
+        if ended is not None:
+            if ledger.batch(tx, repository.uid, plan.run, batch.number) is None:
+                ledger.write_ahead(tx, repository.uid, plan.run, counted(batch))
+            ledger.write_result(tx, repository.uid, plan.run, counted(batch), at=ended)
     return len(stones)
 
 

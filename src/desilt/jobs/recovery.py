@@ -23,6 +23,7 @@ from desilt.sources.inventory import branch_uids, partitions
 from desilt.sources.spread import Nobody, Watch
 
 NOBODY = Nobody()
+RELEASES = {changes.HoldLifted, changes.BranchDeleted, changes.TagDeleted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,29 +99,37 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
         with repository.database.write() as tx:
             locks.check(tx, lock)
             since = restored.keep_since(tx, core, found.copied_at)
+            restored.recovered(tx, core)
             restored.adopt(tx, found.partitions)
             watermarks.forget_all(tx, repository.uid)
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
         watch.begins("moves")
+        mark = moves.new_intent(core)
         with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off
             tx.lock(core.uid)
             locks.check(tx, lock)
             dropped = staging.drop_gone(tx, repository.uid)
-            if found.newest == found.known.generation and not found.broken:
-                made: Sequence[Record] = ()
-            elif give_up:
-                made = ()
-                moves.give_up(tx, core, found.newest)
-            else:
-                made = found.moves
+            made = () if give_up else _surely_made(found.moves)
+            if made:
                 restored.set_aside(tx, core, after=made[-1].at)
                 repositories.set_clock(tx, repository.uid, made[-1].at)  # a manual one went back with the rest
-                for record in made:
-                    moves.redo(tx, core, record)
-                    watch.advance(1)
+            for record in made:
+                moves.redo(tx, core, record, late=True)
+                watch.advance(1)
+            if found.broken or found.newest > repositories.generation(tx, repository.uid):
+                moves.give_up(tx, core, mark, found.newest)
     commits_made = sum(isinstance(change, changes.Committed) for change in _changes(made))
     return Recovered(len(made), commits_made, len(found.runs), removed, len(found.partitions), dropped, since)
+
+
+def _surely_made(records: Sequence[Record]) -> Sequence[Record]:
+    """All of these moves but for the last, if it took something's keeper away.
+
+    It may have been cut off, and its keeper seen since: nobody can tell. Left out, it keeps too much at worst.
+    """
+    doubtful = records and {type(change) for change in _changes(records[-1:])} & RELEASES
+    return records[:-1] if doubtful else records
 
 
 def _rows(records: Sequence[Record]) -> dict[str, RunRow]:

@@ -53,7 +53,6 @@ from desilt.sweep.guard import row as row_of
 from desilt.sweep.sweeping import pieces, sweep_piece
 
 TICKET_LIVES = 2  # after which the row of an expired ticket is dropped
-DROPPED_KEPT = timedelta(days=30)  # for which it is known what lost its last reference
 AS_USUAL, DEFAULT = Ask(), Limits()
 
 
@@ -267,7 +266,7 @@ def _audit(job: Job, repository: Repository, spread: Spread, made: Plan, lock: L
         locks.check(tx, lock)
         save(tx)
         tickets.forget(tx, repository.uid, before=now - TICKET_LIVES * repository.core.ticket_life)
-        dropped.forget(tx, repository.uid, before=now - DROPPED_KEPT)
+        dropped.forget(tx, repository.uid, before=now - dropped.KEPT)
         ledger.end(tx, repository.uid, made.run, state, at=now, fence=lock.fence)
 
 

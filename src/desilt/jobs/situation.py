@@ -7,7 +7,7 @@ from desilt.clock import ManualClock
 from desilt.domain.run import Run, started
 from desilt.errors import DesiltError
 from desilt.jobs.job import Job
-from desilt.lake import ledger, repositories, timekeeping, traces
+from desilt.lake import ledger, repositories, restored, timekeeping, traces
 from desilt.lake.database import Transaction
 from desilt.lake.repository import Repository
 from desilt.runs import folder as folders
@@ -37,6 +37,8 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             edited=repositories.edited(tx, repository.uid),
             lost=lost(tx, repository, made, earlier),
             against=job.against(repository, made) if made.removes.objects or made.refs else "",
+            recovered_at=restored.recovered_at(tx, repository.uid),
+            since_copy=None if job.heeds_copies else restored.kept_since(repository.core),
             quiet_since=quiet,
         )
 

@@ -10,6 +10,7 @@ from desilt.jobs.place import opening
 from desilt.jobs.running import check_clock
 from desilt.jobs.situation import quiet_since
 from desilt.lake import ledger, locks, moves, tombstones, traces, watermarks
+from desilt.lake.changes import BroughtBack
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State
@@ -49,8 +50,10 @@ def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: s
     if row.action != Action.TRASH and not (left and settled_down):
         raise Conflict(f"run {row.id} {NO_WAY_BACK.get(row.job, DELETED)}")
     with locks.held(repository.database, repository.uid, run=row.id) as lock:
-        with repository.database.write() as tx:
+        with moves.moving(repository.core) as move:
+            tx = move.tx
             locks.check(tx, lock)
+            move.do(BroughtBack(row.id))
             numbers = tombstones.batches_in(tx, repository.uid, row.id, *State)
             at = max(began, tombstones.last_restored(tx, repository.uid, row.id) + timedelta(microseconds=1))
             mark = watermarks.find(tx, repository.uid, uncommitted.JOB)

@@ -18,7 +18,7 @@ from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.errors import BadRequest, CorruptTable
 from desilt.jobs import leftovers
-from desilt.jobs.job import STORED, Ask, Job, Marked, Stages
+from desilt.jobs.job import STORED, Ask, Job, Marked, Stages, dropped_since
 from desilt.jobs.judging import Answer, judge, questions
 from desilt.jobs.saved import Saved, nothing, read_saved
 from desilt.lake import restored as restores
@@ -52,7 +52,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         tickets = source.open_tickets(run, now)
         restored = source.restored(run, before)
         staged = source.staged(run)
-        dropped = source.dropped(run, now - ask.dropped_for if ask.dropped_for else None)
+        dropped = source.dropped(run, dropped_since(ask, run.now, core.clock()))
     with stage("commits and ranges"):
         committed = source.committed(run)
         ordered = source.held(run, [hold for hold in committed.holds if hold.counts(now)])
@@ -210,10 +210,10 @@ def save(plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]
             watermarks.write(tx, uid, JOB, plan.run, value)
         else:  # another run came between: what either knows is not all there is to know
             watermarks.forget(tx, uid, JOB)
-        if plan.after_restore:
+        if plan.after_restore and plan.measure == STORED:
             restores.let_go(tx, uid)
 
     return write
 
 
-job = Job(JOB, mark, policy, save)
+job = Job(JOB, mark, policy, save, heeds_copies=True)

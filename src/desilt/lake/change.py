@@ -23,6 +23,7 @@ class Moment:
     generation: int
     mark: str
     at: datetime
+    again_at: datetime | None = None  # made again, in a database that had lost it
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,11 @@ class AreasTaken(Change):
     tokens: tuple[str, ...]
 
     def apply(self, tx: Transaction, move: Moment) -> None:
-        staging.take(tx, self.tokens, Dropping(move.repository, self.branch, move.at))
+        if move.again_at is None:
+            staging.take(tx, self.tokens, Dropping(move.repository, self.branch, move.at))
+        else:  # what the commit took of what is staged here is not known
+            for token in self.tokens:
+                staging.drop(tx, token, Dropping(move.repository, self.branch, move.again_at))
         fresh = uid(move.at, bytes.fromhex(move.mark))  # a restored branch may still write to one of them
         refs.take(tx, self.branch, self.tokens, fresh=fresh)
 
@@ -193,6 +197,7 @@ class HoldLifted(Change):
 
 @dataclass(frozen=True, slots=True)
 class PolicySet(Change):
+    releases: ClassVar[bool] = True  # what the one before it kept
     job: str
     document: Mapping[str, Any]
     agreed: tuple[str, ...]
@@ -271,6 +276,19 @@ class RunBegan(Change):
 
 def run_began(row: RunRow) -> RunBegan:
     return RunBegan({**asdict(row), "started_at": microseconds(row.started_at)})
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack(Change):
+    """What a run had removed is about to be put where it was: a database that does not know would remove it again."""
+
+    run: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """Each tombstone is lifted once its object is there."""
+
+    def __str__(self) -> str:
+        return f"run {self.run} brought back from the trash"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ reference is left alone for a while, however old it is.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from desilt.domain.times import microseconds, moment
 from desilt.lake.database import Transaction
 
+KEPT = timedelta(days=30)  # for which it is known what lost a reference
 AT_ONCE = 500  # parameters to a statement
 
 

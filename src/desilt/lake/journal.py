@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from desilt.domain import record as records
 from desilt.domain.record import Record
 from desilt.errors import JournalBroken, NotFound, WentBack
-from desilt.lake import changes, repositories
+from desilt.lake import changes, intents, repositories
 from desilt.lake.change import read as read_change
 from desilt.lake.core import Core
+from desilt.lake.database import Transaction
 
 FOLDER = "_desilt/journal/"
 TO_A_FOLDER = 1_000
@@ -28,6 +29,7 @@ class Known:
     generation: int
     mark: str
     journal_from: int
+    intents: frozenset[str] = frozenset()  # the marks of moves that it knows to be coming
 
 
 def name_of(generation: int) -> str:
@@ -58,7 +60,7 @@ def known(core: Core) -> Known:
     with core.database.read() as tx:
         generation = repositories.generation(tx, core.uid)
         mark = repositories.mark_at(tx, core.uid, generation)
-        return Known(generation, mark, repositories.journal_from(tx, core.uid))
+        return Known(generation, mark, repositories.journal_from(tx, core.uid), intents.every(tx, core.uid))
 
 
 def after(core: Core, generation: int) -> list[int]:
@@ -70,6 +72,24 @@ def after(core: Core, generation: int) -> list[int]:
             if match is not None:  # else it is what a put left that was killed
                 found.append(int(match[1]))
     return found
+
+
+def has_next(core: Core, tx: Transaction) -> bool:
+    """Whether there is a record of the move after the last one that ``tx`` knows."""
+    try:
+        core.store.head(core.prefix + name_of(repositories.generation(tx, core.uid) + 1))
+    except NotFound:
+        return False
+    return True
+
+
+def first(core: Core) -> int | None:
+    """The lowest generation that has a record."""
+    for batch in core.store.list(core.prefix + FOLDER):
+        for key in batch["key"].to_pylist():
+            if match := NAME.fullmatch(key.removeprefix(core.prefix)):
+                return int(match[1])
+    return None
 
 
 def newer(core: Core) -> tuple[Known, list[int]]:
@@ -100,8 +120,14 @@ def line(core: Core, last: Known, newest: int) -> list[Record]:
 
 
 def verify(core: Core) -> None:
-    """Refuse to go on unless the last move that the database knows is the journal's."""
+    """Refuse to go on unless the last move that the database knows is the journal's, and none is from before it."""
     last = known(core)
+    if last.journal_from and (early := first(core)) is not None and early < last.journal_from:
+        raise WentBack(
+            f"the journal has a move {early}, and begins with {last.journal_from} for this database, "
+            "which was brought up to date from an older copy",
+            "restore a copy of the database that was made since",
+        )
     if last.generation >= last.journal_from and read(core, last.generation).mark != last.mark:
         raise WentBack(f"move {last.generation} of the journal is not the one that the database knows")
 

@@ -21,7 +21,7 @@ from desilt.lake import repositories, schema, timekeeping
 from desilt.lake.changes import RepositoryMade, branch_made, committed
 from desilt.lake.core import Core
 from desilt.lake.database import Database, open_database
-from desilt.lake.moves import moving_in
+from desilt.lake.moves import moving_in, new_mark
 from desilt.lake.partitions import new_uid
 from desilt.lake.ranges import EMPTY, RAGGEDNESS, Ranges
 from desilt.lake.refs import Branch
@@ -133,7 +133,7 @@ class Lake:
         )
         with self.database.write() as tx:
             repositories.insert(tx, row)
-            with moving_in(tx, core) as made:
+            with moving_in(tx, core, new_mark()) as made:  # whoever is cut off here has made nothing
                 made.do(RepositoryMade(name, default_branch))
                 made.do(committed(first))
                 made.do(branch_made(Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now)))

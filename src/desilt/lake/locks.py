@@ -56,7 +56,11 @@ def take(tx: Transaction, repository: str, *, run: str, owner: str) -> Lock:
 
 def leap(tx: Transaction, repository: str) -> None:
     """Pass over fences that may have been given out by a database which was lost."""
-    tx.execute("UPDATE locks SET fence = fence + ? WHERE repository = ?", LEAP, repository)
+    tx.execute(
+        "INSERT INTO locks (repository, fence, owner, run, beat_at) VALUES (?, ?, '', '', 0) "
+        "ON CONFLICT (repository) DO UPDATE SET fence = locks.fence + excluded.fence",
+        *(repository, LEAP),
+    )
 
 
 def check(tx: Transaction, lock: Lock) -> None:

@@ -1,8 +1,9 @@
 """Moves: the only transactions that change refs, commits, holds and policies, each with its record in the journal.
 
-The record is put beside the objects when everything else of the transaction is done,
-and before it commits. Cut off between the two, the record stays, and whoever
-comes next carries the move out, or gives it up.
+The database learns first that a move is coming. Its record is put beside the objects
+when everything else of the transaction is done, and before it commits. Cut off
+between the two, the record stays, and whoever comes next carries the move out, or
+gives it up.
 """
 
 import secrets
@@ -12,7 +13,7 @@ from datetime import datetime
 
 from desilt.domain.record import Record
 from desilt.errors import Conflict, MissingTable, StorageFailed, WentBack
-from desilt.lake import changes, commits, journal, repositories, returning, tombstones
+from desilt.lake import changes, commits, intents, journal, repositories, returning, tombstones
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
@@ -25,8 +26,7 @@ FEW = 10  # records that the database does not know; more are not read to find o
 class Move:
     """A move under way, in its transaction."""
 
-    def __init__(self, tx: Transaction, core: Core, *, number: int | None = None) -> None:
-        mark = secrets.token_hex(MARK_BYTES)
+    def __init__(self, tx: Transaction, core: Core, mark: str, *, number: int | None = None) -> None:
         self.tx, self._core, self._changes = tx, core, list[Change]()
         self.generation, self._follows = repositories.begin_move(tx, core.uid, number=number)
         self._moment = Moment(core.uid, self.generation, mark, core.clock())
@@ -42,6 +42,7 @@ class Move:
 
     def finish(self) -> None:
         """Put the record beside the objects; if nothing was done, there was no move."""
+        intents.forget(self.tx, self._core.uid, self._moment.mark)
         if not self._changes:
             repositories.undo_move(self.tx, self._core.uid, self._follows)
             return
@@ -60,29 +61,51 @@ class Move:
 @contextmanager
 def moving(core: Core) -> Iterator[Move]:
     """A transaction of its own that moves something."""
-    settle(core)
-    with core.database.write() as tx, moving_in(tx, core) as made:
+    mark = intend(core)
+    with core.database.write() as tx, moving_in(tx, core, mark) as made:
         yield made
 
 
+def intend(core: Core) -> str:
+    """Settle the journal, and let the database know that a move is coming: its mark."""
+    settle(core)
+    return new_intent(core)
+
+
+def new_intent(core: Core) -> str:
+    """The mark of a move that is coming, of whatever is in the journal."""
+    mark = new_mark()
+    with core.database.write() as tx:
+        intents.write(tx, core.uid, mark)
+    return mark
+
+
+def new_mark() -> str:
+    return secrets.token_hex(MARK_BYTES)
+
+
 @contextmanager
-def moving_in(tx: Transaction, core: Core, *, number: int | None = None) -> Iterator[Move]:
-    """A move within ``tx``, and the last that is done in it; the journal is to be settled before."""
-    made = Move(tx, core, number=number)
+def moving_in(tx: Transaction, core: Core, mark: str, *, number: int | None = None) -> Iterator[Move]:
+    """A move within ``tx``, and the last that is done in it, of a ``mark`` that the database knows by now."""
+    made = Move(tx, core, mark, number=number)
     yield made
     made.finish()
 
 
 def cut_off(core: Core) -> Record | None:
-    """The move that is on record and not in the database; :class:`WentBack` where there are more than one."""
+    """The move that is on record, and that the database only knew to be coming.
+
+    :class:`WentBack` where it knows nothing of it, or where there are more than one.
+    """
     last, newer = journal.newer(core)
     if not newer:
         return None
     line = journal.line(core, last, newer[-1]) if len(newer) <= FEW else []
-    if len(line) == 1:
+    if len(line) == 1 and line[0].mark in last.intents:
         return line[0]
+    some = f"{len(newer):,} moves" if len(newer) > 1 else "a move"
     raise WentBack(
-        f"the journal has {len(newer):,} moves after {last.generation}, the last one that the database knows "
+        f"the journal has {some} after {last.generation}, the last one that the database knows "
         f"(the newest: {journal.told(journal.read(core, newer[-1]))})"
     )
 
@@ -96,7 +119,7 @@ def settle(core: Core) -> None:
     record = cut_off(core)
     if record is None:
         return
-    tables = _tables(core, record)
+    tables, mark = _tables(core, record), new_intent(core)
     with core.database.write() as tx:
         tx.lock(core.uid)
         if repositories.generation(tx, core.uid) != record.follows:
@@ -104,23 +127,25 @@ def settle(core: Core) -> None:
         if tables is not None and _fits(tx, core, record, tables):
             redo(tx, core, record)
         else:
-            give_up(tx, core, record.generation)
+            give_up(tx, core, mark, record.generation)
+        intents.forget(tx, core.uid, mark)
 
 
-def redo(tx: Transaction, core: Core, record: Record) -> None:
-    """Carry a move out again, as it is on record."""
+def redo(tx: Transaction, core: Core, record: Record, *, late: bool = False) -> None:
+    """Carry a move out again, as it is on record; ``late``, into a database that knows less than that move did."""
     _, before = repositories.begin_move(tx, core.uid, number=record.generation)
     if (before, repositories.mark_at(tx, core.uid, before)) != (record.follows, record.before):
         raise WentBack(f"move {record.generation} of the journal does not follow move {before}")
-    moment = Moment(core.uid, record.generation, record.mark, record.at)
+    moment = Moment(core.uid, record.generation, record.mark, record.at, core.clock() if late else None)
     for said in record.changes:
         read(said).apply(tx, moment)
     repositories.end_move(tx, core.uid, record.generation, record.mark)
+    intents.forget(tx, core.uid, record.mark)
 
 
-def give_up(tx: Transaction, core: Core, newest: int) -> None:
+def give_up(tx: Transaction, core: Core, mark: str, newest: int) -> None:
     """Put a record behind ``newest`` that follows the last move the database knows: those between count no longer."""
-    with moving_in(tx, core, number=newest + 1) as made:
+    with moving_in(tx, core, mark, number=newest + 1) as made:
         made.do(changes.GivenUp(newest))
 
 

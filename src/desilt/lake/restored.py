@@ -78,6 +78,17 @@ def keep_since(tx: Transaction, core: Core, copied_at: datetime) -> datetime:
     return since
 
 
+def recovered(tx: Transaction, core: Core) -> None:
+    """Plans and confirmations from before count no longer."""
+    tx.execute("UPDATE repositories SET recovered_at = ? WHERE uid = ?", microseconds(core.clock()), core.uid)
+
+
+def recovered_at(tx: Transaction, repository: str) -> datetime | None:
+    """When the database was last brought up to what the store knows; None if never."""
+    row = tx.one("SELECT recovered_at FROM repositories WHERE uid = ?", repository)
+    return None if row is None or row[0] is None else moment(row[0])
+
+
 def kept_since(core: Core) -> datetime | None:
     """From when on uncommitted uploads stay; None if no database was restored, or that is over."""
     with core.database.read() as tx:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix, new_path
 from desilt.domain.times import nanoseconds
 from desilt.errors import BadRequest, BranchMoved, NotFound
-from desilt.lake import commits, refs, repositories, staging, tombstones
+from desilt.lake import commits, journal, refs, repositories, staging, tombstones
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
 from desilt.lake.dropped import Dropping
@@ -96,26 +96,32 @@ class Writer:
         A commit that is under way loses the race and says so: its sealed areas are gone.
         """
         key = encode_path(path) if path is not None else None
-        settle(self._core)  # a commit that was cut off has what it took: it is not brought back after this
-        with self._core.database.write() as tx:
-            repositories.writing(tx, self._core.uid)  # what stays staged may move to another area
-            on = refs.branch(tx, self._core.uid, branch, lock="alone")
-            dropping = self._dropping(on)
-            if key is None and prefix is None:
-                forgotten = sum(staging.drop(tx, token, dropping) for token in on.tokens)
-                refs.restart(tx, on, token=new_uid(self._core.clock()))
-                return forgotten
-            if on.sealed:
-                token = new_uid(self._core.clock())
-                staging.gather(tx, on.tokens, token, dropping)
-                refs.restart(tx, on, token=token)
-                on = replace(on, token=token, sealed=())
-            if key is not None:
-                forgotten = staging.unstage(tx, on.token, key, dropping)
-                if not forgotten:
-                    raise NotFound("staged change at", str(path), f"see `desilt lake diff` on {branch!r}")
-                return forgotten
-            return staging.drop(tx, on.token, dropping, encode_prefix(str(prefix)))
+        for _ in range(TRIES):
+            settle(self._core)  # a commit that was cut off has what it took: it is not brought back after this
+            with self._core.database.write() as tx:
+                repositories.writing(tx, self._core.uid)  # what stays staged may move to another area
+                on = refs.branch(tx, self._core.uid, branch, lock="alone")
+                if not journal.has_next(self._core, tx):  # else a commit was cut off since
+                    forgotten = self._forget(tx, on, key, prefix)
+                    if not forgotten and key is not None:
+                        raise NotFound("staged change at", str(path), f"see `desilt lake diff` on {branch!r}")
+                    return forgotten
+        raise BranchMoved(branch, "resetting it")
+
+    def _forget(self, tx: Transaction, on: Branch, key: bytes | None, prefix: str | None) -> int:
+        dropping = self._dropping(on)
+        if key is None and prefix is None:
+            forgotten = sum(staging.drop(tx, token, dropping) for token in on.tokens)
+            refs.restart(tx, on, token=new_uid(self._core.clock()))
+            return forgotten
+        if on.sealed:
+            token = new_uid(self._core.clock())
+            staging.gather(tx, on.tokens, token, dropping)
+            refs.restart(tx, on, token=token)
+            on = replace(on, token=token, sealed=())
+        if key is not None:
+            return staging.unstage(tx, on.token, key, dropping)
+        return staging.drop(tx, on.token, dropping, encode_prefix(str(prefix)))
 
     def _upload(self, branch: str, path: str) -> Upload:
         """A new address of ``branch``, held by nothing but its ticket."""

@@ -21,7 +21,7 @@ from desilt.lake.changes import CommitsCollected
 from desilt.lake.database import Transaction
 from desilt.lake.holds import Kind
 from desilt.lake.locks import Lock
-from desilt.lake.moves import moving_in, settle
+from desilt.lake.moves import intend, moving_in
 from desilt.lake.repository import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
@@ -46,7 +46,7 @@ def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
     ids, page = planned(repository, plan), 0
     live, generation, looks = set[str](), plan.generation, 0
     while page * PAGE < len(ids):
-        settle(repository.core)
+        mark = intend(repository.core)
         with repository.database.write() as tx:
             now = repositories.condemning(tx, repository.uid)
             locks.check(tx, lock)
@@ -54,7 +54,7 @@ def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
                 live, generation = staying(tx, repository, plan, ids[page * PAGE :])
             if now == generation:
                 _check_holds(tx, repository, plan)
-                _take(tx, repository, plan, [name for name in ids[page * PAGE :][:PAGE] if name not in live])
+                _take(tx, repository, plan, [name for name in ids[page * PAGE :][:PAGE] if name not in live], mark)
                 generation, page = repositories.generation(tx, repository.uid), page + 1
                 continue
         with repository.database.read() as tx:
@@ -112,10 +112,10 @@ def _check_holds(tx: Transaction, repository: Repository, plan: Plan) -> None:
         raise OtherPolicy(plan.run, "was made before somebody ordered a prefix to be held")
 
 
-def _take(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[str]) -> None:
+def _take(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[str], mark: str) -> None:
     there = commits.there(tx, repository.uid, ids)
     if there:
-        with moving_in(tx, repository.core) as made:
+        with moving_in(tx, repository.core, mark) as made:
             made.do(CommitsCollected(tuple(name for name in ids if name in there), plan.run))
 
 

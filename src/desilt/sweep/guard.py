@@ -12,6 +12,7 @@ from desilt.errors import (
     OutgrownPolicy,
     Refused,
     Shrinks,
+    StagedLost,
     StalePlan,
     TooMany,
     TooMuch,
@@ -58,7 +59,14 @@ class Situation:
     lost: str  # what earlier plans have seen and it has no longer; "" if nothing
     edited: int = 0  # the generation at which history was last edited
     against: str = ""  # why the policy does not fit the repository any more
+    recovered_at: datetime | None = None  # when a restored database was last brought up to what the store knows
+    since_copy: datetime | None = None  # from when on what is staged may be lost with a database
     quiet_since: datetime | None = None  # the last trace of anybody before a gap that a clock may have jumped over
+
+    @property
+    def runs_since(self) -> Sequence[RunRow]:
+        """Those that the database saw itself: what a restored one was agreed to is looked at again."""
+        return [run for run in self.runs if self.recovered_at is None or run.started_at >= self.recovered_at]
 
 
 def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> None:
@@ -70,16 +78,20 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
         raise OtherPolicy(plan.run, "was made for another repository")
     if plan.policy != seen.policy:
         raise OtherPolicy(plan.run, f"was made for {plan.policy!r}, the repository now has {seen.policy!r}")
+    if seen.recovered_at is not None and plan.started_at < seen.recovered_at:
+        raise OtherPolicy(plan.run, "was made before the database was recovered")
     if not resuming and plan.generation < seen.edited and (plan.history or plan.watches):
         raise OtherPolicy(plan.run, "was made before history was edited")
     going = plan.removes
     if not (going.objects or plan.refs or plan.edits):
         return
+    if seen.since_copy is not None and going.objects:
+        raise StagedLost(seen.since_copy)
     if seen.against:
         raise OutgrownPolicy(seen.against)
     if resuming:
         return
-    if not limits.confirm and not any(covers(run, plan) for run in seen.runs):
+    if not limits.confirm and not any(covers(run, plan) for run in seen.runs_since):
         raise FirstRun(plan.job, plan.run)
     if going.objects and not plan.held and not limits.allow_empty:
         raise NothingHeld(seen.name)

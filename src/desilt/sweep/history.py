@@ -14,7 +14,7 @@ from desilt.errors import BadRequest, NotFound, OtherPolicy
 from desilt.lake import locks, repositories
 from desilt.lake.changes import HistoryEdited
 from desilt.lake.locks import Lock
-from desilt.lake.moves import Move, moving_in, settle
+from desilt.lake.moves import Move, intend, moving_in
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.sources.graph import Seen, see
@@ -44,7 +44,7 @@ def edit(repository: Repository, lock: Lock, plan: Plan) -> Edited:
     """Carry out what is still right of ``plan``. Done twice, it is done once."""
     looks = 0
     while True:
-        settle(repository.core)
+        mark = intend(repository.core)
         with repository.database.read() as tx:
             seen = see(tx, repository.core, plan.now)
         now = _decided(plan, seen)
@@ -55,7 +55,7 @@ def edit(repository: Repository, lock: Lock, plan: Plan) -> Edited:
                 seen = see(tx, repository.core, plan.now)
                 now = _decided(plan, seen)
             if generation == seen.generation:
-                with moving_in(tx, repository.core) as made:
+                with moving_in(tx, repository.core, mark) as made:
                     return _edit(made, repository, plan, seen, now)
         looks += 1
 

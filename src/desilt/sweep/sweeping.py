@@ -68,7 +68,6 @@ def pieces(
 def sweep_piece(piece: Piece) -> int:
     """On an executor: sweep these batches; how many objects they asked for."""
     repository = piece.open()
-    moves.check(repository.core)
     if repository.clock() < piece.sent_at - CLOCKS:
         raise WrongTime(repository.clock(), piece.sent_at, "the driver's")
     rows = plan_rows(repository.store, piece.plan, piece.file)
@@ -90,6 +89,7 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, number: int, row
         known = ledger.batch(tx, repository.uid, plan.run, number)
     if known is not None and known.file:
         return known.asked
+    moves.check(repository.core)
     began = now()
     back = condemn(repository, lock, plan, number, rows, recheck)
 

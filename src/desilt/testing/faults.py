@@ -78,13 +78,19 @@ class Steps:
 
     @contextmanager
     def record(self) -> Iterator[None]:
-        """The one call to the store that a write transaction makes, for its journal: nobody else has a turn in it."""
+        """A call to the store that a write transaction makes, for its journal: nobody else has a turn in it."""
         if self._dead:
             raise Crash
         number, self.taken = self.taken, self.taken + 1
         self._die_at(Before, number)
         yield
         self._die_at(After, number)
+
+    @contextmanager
+    def look(self) -> Iterator[None]:
+        """A look at one object: a step like any other, or part of the write transaction that it is made in."""
+        with self.record() if self._writing else self.step():
+            yield
 
     @contextmanager
     def statement(self) -> Iterator[None]:
@@ -123,7 +129,7 @@ class SteppedDatabase:
 
 def stepped(store: ObjectStore, steps: Steps) -> ObjectStore:
     """``store``, every call of which is a step."""
-    return cast("ObjectStore", Proxy(store, steps.step, put_new=steps.record))
+    return cast("ObjectStore", Proxy(store, steps.step, put_new=steps.record, head=steps.look))
 
 
 class Proxy:

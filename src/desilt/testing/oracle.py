@@ -212,13 +212,13 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         return applies and not spared and younger < now - timedelta(days=days or 0)
 
     going: set[str] = set()
-    staying = staged(repository) | named[Kind.ADDRESS]
+    staying = staged(repository) | named[Kind.ADDRESS] | lately(repository, at - DAY)
     for commit in made.values():
         for entry in entries[commit.metarange]:
             (going if goes(commit, entry) else staying).add(entry.address)
     for address, stone in stones.items():
-        lately = stone.restored_at is not None and stone.restored_at >= now - repository.core.ticket_life
-        if lately or stone.state in (State.REMOVED, State.GONE, State.TRASHED, State.RESTORING):
+        back = stone.restored_at is not None and stone.restored_at >= now - repository.core.ticket_life
+        if back or stone.state in (State.REMOVED, State.GONE, State.TRASHED, State.RESTORING):
             staying.add(address)
     return (going - staying) & set(stored(repository))
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from copies import backup, put_back, refs_of
+from copies import backup, cut_off, put_back, refs_of
 from desilt.domain.policy import parse
 from desilt.errors import (
     AlreadyExists,
@@ -77,7 +77,6 @@ KEEPING = {
     "branch": lambda repo: repo.create_branch("new", "main"),
     "tag": lambda repo: repo.create_tag("v2", "main"),
     "hold": lambda repo: holding.hold(repo, Kind.REF, "dev", reason="a court's order"),
-    "policy": lambda repo: setting.keep(repo, POLICY),
 }
 RELEASING = {
     "delete a branch": lambda repo: repo.delete_branch("old"),
@@ -85,6 +84,7 @@ RELEASING = {
     "lift a hold": lambda repo: lift_hold(repo, first_hold(repo)),
     "edit": lambda repo: reparent(repo, repo.resolve("main").commit, repo.resolve("main~2").commit),
     "collect": lambda repo: collect(repo, repo.resolve("dev").commit),
+    "set a policy": lambda repo: setting.keep(repo, POLICY),  # what the one before it kept
 }
 
 
@@ -133,7 +133,7 @@ def test_kinds_of_changes_keep_their_names():
     assert set(Change.kinds) == {
         *("RepositoryMade", "Committed", "BranchMade", "HeadMoved", "AreasTaken", "BranchDeleted", "TagMade"),
         *("TagDeleted", "HoldMade", "HoldLifted", "PolicySet", "HistoryEdited", "CommitsCollected", "TablesBack"),
-        *("RunBegan", "GivenUp"),
+        *("RunBegan", "BroughtBack", "GivenUp"),
     }
 
 
@@ -147,11 +147,9 @@ def test_of_a_thousand_moves_names_sort_as_numbers_do():
 
 @pytest.mark.parametrize("act", KEEPING.values(), ids=KEEPING)
 def test_what_keeps_something_and_is_cut_off_is_carried_out_by_the_next_move(lake, busy, act):
-    saved = backup(lake.database)
-    act(busy)
-    wanted = refs_of(backup(lake.database))
-    last = newest(busy)
-    put_back(lake.database, saved)  # the record is there, the move is not
+    whole = []
+    cut_off(busy, lambda repo: (act(repo), whole.append(backup(lake.database))))
+    wanted, last = refs_of(whole[0]), newest(busy)
     assert check(busy).counts["cut-off-move"] == 1
     busy.create_tag("next", "dev")
     found = backup(lake.database)
@@ -166,10 +164,8 @@ def test_what_keeps_something_and_is_cut_off_is_carried_out_by_the_next_move(lak
 @pytest.mark.parametrize("act", RELEASING.values(), ids=RELEASING)
 def test_what_releases_something_and_is_cut_off_is_given_up(lake, busy, act):
     """Whoever wanted it has seen since that it was not done: it must not happen behind their back."""
-    saved = backup(lake.database)
-    act(busy)
-    put_back(lake.database, saved)
-    before = refs_of(saved)
+    before = refs_of(backup(lake.database))
+    cut_off(busy, act)
     moves.settle(busy.core)
     found = refs_of(backup(lake.database))
     assert {name: found[name] for name in found if name != "journal"} == {
@@ -213,10 +209,8 @@ def test_a_move_that_was_only_under_way_is_not_made_again(busy, monkeypatch):
     assert refs_of(backup(busy.database)) == before
 
 
-def test_what_is_reset_after_a_commit_was_cut_off_is_in_that_commit(lake, busy):
-    saved = backup(lake.database)
-    made = busy.commit("main", "cut off")
-    put_back(lake.database, saved)
+def test_what_is_reset_after_a_commit_was_cut_off_is_in_that_commit(busy):
+    made = cut_off(busy, lambda repo: repo.commit("main", "cut off"))
     assert busy.reset("main") == 0
     assert busy.resolve("main").commit == made
     assert contents(busy, "main")["staged"] == "4"
@@ -226,9 +220,7 @@ def test_a_move_whose_commit_was_collected_meanwhile_is_given_up(lake, busy):
     dead = busy.resolve("old").commit
     lost = committed(busy, "old", only="here")
     busy.delete_branch("old", force=True)
-    saved = backup(lake.database)
-    busy.create_branch("saved", lost.id)
-    put_back(lake.database, saved)  # cut off
+    cut_off(busy, lambda repo: repo.create_branch("saved", lost.id))
     with lake.database.write() as tx:  # by a sweep that was at work, and knew nothing of it
         commits.collect(tx, busy.uid, [lost.id], run="run-9", at=busy.clock())
     busy.create_tag("next", dead.id)
@@ -238,9 +230,7 @@ def test_a_move_whose_commit_was_collected_meanwhile_is_given_up(lake, busy):
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_commit_one_of_whose_tables_was_condemned_meanwhile_is_given_up(lake, busy, missing):
-    saved = backup(lake.database)
-    made = busy.commit("main", "cut off")
-    put_back(lake.database, saved)
+    made = cut_off(busy, lambda repo: repo.commit("main", "cut off"))
     name = sorted(tables(busy, made) - tables(busy, busy.resolve("main").commit))[0]
     if missing:
         lake.store._objects.pop(f"{busy.prefix}_lakefs/{name}")
@@ -258,9 +248,7 @@ def test_a_commit_one_of_whose_tables_was_condemned_meanwhile_is_given_up(lake, 
 
 
 def test_a_give_up_that_is_cut_off_is_settled_too(lake, busy):
-    saved = backup(lake.database)
-    busy.delete_tag("v1")
-    put_back(lake.database, saved)
+    cut_off(busy, lambda repo: repo.delete_tag("v1"))
     for number in range(40):
         try:
             opened(lake, Steps(After(number))).create_tag(f"t{number}", "main")

@@ -39,7 +39,7 @@ def _note_newer(core: Core, notes: Notebook) -> None:
     except (Unreadable, StorageFailed) as error:
         notes.add("broken-journal", str(error), move=str(newer[-1]))
         return
-    kind = "newer-journal" if len(line) > 1 else "cut-off-move"
+    kind = "cut-off-move" if len(line) == 1 and line[0].mark in last.intents else "newer-journal"
     for record in line:
         notes.add(kind, journal.told(record), move=str(record.generation))
 
