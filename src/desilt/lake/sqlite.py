@@ -56,7 +56,8 @@ class SQLite:
         with plain_errors(self.path), borrowed(self._pool, self._connect, _discard) as connection:
             connection.execute(begin)
             yield SQLiteTransaction(connection)
-            connection.execute("COMMIT")
+            with doubtful(self.path):
+                connection.execute("COMMIT")
 
     def _connect(self) -> sqlite3.Connection:
         forks.check(self.path)
@@ -115,6 +116,15 @@ def _discard(connection: sqlite3.Connection) -> None:
         with suppress(sqlite3.Error):  # closing rolls back as well
             connection.execute("ROLLBACK")
     connection.close()
+
+
+@contextmanager
+def doubtful(path: Path) -> Iterator[None]:
+    """What fails at this very moment is left open: a move is on record by now, and whoever comes next may make it."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StorageFailed(f"{path}: {error}; it may have been done or not: look before you try again") from error
 
 
 @contextmanager
