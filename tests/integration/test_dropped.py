@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from desilt.jobs import uncommitted
+from desilt.domain.policy import parse
+from desilt.errors import BadRequest
+from desilt.jobs import collection, lifecycle, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake
@@ -108,3 +110,34 @@ def test_what_is_dropped_while_a_plan_looks_is_either_staged_or_dropped_to_it(re
     made = plan(uncommitted.job, repo, in_process)
     assert made.removed.objects == 0
     assert made.keep["staged"].objects == 1
+
+
+def test_for_longer_than_that_is_known_it_is_not_left_alone(repo):
+    with pytest.raises(BadRequest, match="longer than that is known, 30 days"):
+        gc(repo, dropped_for=timedelta(days=31))
+
+
+JOBS = {
+    "lifecycle": (lifecycle.job, Ask(policy=parse({"l": {"prefix": "logs/", "days": 7}}))),
+    "collect": (collection.job, Ask(unreached_for=timedelta(0))),
+}
+
+
+@pytest.mark.parametrize(("job", "ask"), JOBS.values(), ids=JOBS)
+@pytest.mark.parametrize("planned", [False, True], ids=["", "after the plan"])
+def test_a_staged_copy_that_was_dropped_a_moment_ago_keeps_what_commits_had(repo, job, ask, planned):
+    address = repo.put("dev", "logs/a", b"x").address
+    repo.commit("dev", "a")
+    later(repo, days=30)
+    (entry,) = [one for one in repo.list("dev") if one.path == "logs/a"]
+    if job is collection.job:
+        repo.delete_branch("dev", force=True)
+    made = plan(job, repo, in_process, ask).run if planned else ""
+    stage(repo, "main", entry)
+    repo.reset("main")
+    swept = (sweep(repo, in_process, made, ALL) if planned else run(job, repo, in_process, ask, ALL)[-1]).swept
+    assert swept.removed == 0 or job is collection.job  # its tables go
+    assert address in stored(repo)
+    later(repo, days=1, hours=1)
+    run(uncommitted.job if job is collection.job else job, repo, in_process, ask, ALL)
+    assert address not in stored(repo)

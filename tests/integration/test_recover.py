@@ -11,14 +11,15 @@ import pytest
 from copies import backup, cut_off, put_back
 from desilt.clock import ManualClock
 from desilt.domain.policy import parse
-from desilt.errors import FencedOff, WentBack
-from desilt.jobs import lifecycle, outcomes, recovery, running, trash, uncommitted
+from desilt.errors import FencedOff, FirstRun, OtherPolicy, StagedLost, WentBack
+from desilt.jobs import collection, holding, lifecycle, outcomes, recovery, running, setting, trash, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.recovery import recover
 from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, journal, locks, restored, schema, traces, watermarks
+from desilt.lake import Lake, journal, locks, moves, restored, schema, traces, watermarks
 from desilt.lake.database import open_database
 from desilt.lake.fsck import check
+from desilt.lake.holds import Kind
 from desilt.objects import open_store
 from desilt.runs.plan import Action
 from desilt.sources.spread import in_process
@@ -80,6 +81,29 @@ def committed(repo, *paths):
     repo.commit("main", "some")
 
 
+def at_call(monkeypatch, where, name, number, act):
+    """Do ``act`` just before that call of a function."""
+    real, calls = getattr(where, name), []
+
+    def call(*values, **named):
+        calls.append(name)
+        if len(calls) == number:
+            act()
+        return real(*values, **named)
+
+    monkeypatch.setattr(where, name, call)
+
+
+@pytest.fixture
+def garbage(repo):
+    """Three batches of it."""
+    committed(repo, "data/a")
+    entries = [repo.put("main", f"lost/{number}", b"x") for number in range(3)]
+    repo.reset("main")
+    later(repo, days=9)
+    return entries
+
+
 # ---- what runs removed since
 
 
@@ -101,10 +125,66 @@ def test_what_came_back_from_the_trash_is_not_gone_after_a_recovery(repo):
     expire_logs(repo)
     copy = backup(repo.database)
     trash.bring_back(repo, in_process, "last")
-    moves_on(repo)
     put_back(repo.database, copy)
+    with pytest.raises(WentBack, match="brought back from the trash"):
+        gc(repo)
     recover(repo)
     assert contents(repo, "main") == {"logs/a": "logs/a", "data/b": "data/b"}
+
+
+def test_what_was_condemned_by_the_copy_and_came_back_since_is_not_gone(repo, monkeypatch):
+    """The copy was made between a batch's condemnation and its removal."""
+    committed(repo, "logs/a", "data/b")
+    later(repo, days=9)
+    copies = []
+    with monkeypatch.context() as patch:
+        at_call(patch, sweeping, "remove", 1, lambda: copies.append(backup(repo.database)))
+        expire_logs(repo)
+    later(repo, hours=1)
+    trash.bring_back(repo, in_process, "last")
+    put_back(repo.database, copies[0])
+    later(repo, hours=1)
+    with repo.database.write() as tx:
+        tx.execute("UPDATE locks SET owner = ''")  # whoever had it is gone
+    with pytest.raises(WentBack):
+        expire_logs(repo)
+    recover(repo)
+    assert contents(repo, "main") == {"logs/a": "logs/a", "data/b": "data/b"}
+
+
+def test_a_run_whose_plan_is_not_whole_does_not_stand_in_the_way(repo):
+    repo.put("main", "lost", b"x")
+    committed(repo, "data/a")
+    copy = backup(repo.database)
+    repo.put("main", "lost", b"y")
+    later(repo, days=9)
+    ran = gc(repo).run
+    for key in [key for batch in repo.store.list(f"{repo.prefix}_desilt/runs/gc/{ran}/plan/") for key in batch["key"]]:
+        repo.store.delete_many([key.as_py()])
+    put_back(repo.database, copy)
+    assert recovery.survey(repo).unreadable == (ran,)
+    recover(repo)
+    assert check(repo).sound
+
+
+def test_a_run_that_was_cut_off_is_not_taken_to_have_removed_what_lies_in_the_trash_of_another(repo, monkeypatch):
+    committed(repo, "data/a")
+    for number in range(3):
+        repo.put("main", f"lost/{number}", b"x")
+    repo.reset("main")
+    copy = backup(repo.database)
+    later(repo, days=9)
+    first = plan(uncommitted.job, repo, in_process, Ask(action=Action.TRASH)).run
+    later(repo, minutes=1)
+    second = plan(uncommitted.job, repo, in_process).run
+    sweep(repo, in_process, first, ALL)
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping, "write_outcome", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(repo, in_process, second, ALL)
+    put_back(repo.database, copy)
+    recover(repo)
+    assert trash.bring_back(repo, in_process, first).restored == 3
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["", "cut off before it wrote down what it did"])
@@ -145,6 +225,84 @@ def test_the_next_run_looks_at_everything_again(repo):
         assert all(not saved for _, saved in watermarks.every(tx, repo.uid))
 
 
+# ---- what nobody can tell, or must be asked again
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["cut off", "done"])
+def test_a_hold_whose_lifting_is_the_last_on_record_stays(repo, told):
+    """Whether anybody was told that it is lifted, no journal says."""
+    committed(repo, "logs/a", "data/b")
+    copy = backup(repo.database)
+    repo.create_tag("v1", "main")
+    hold = holding.hold(repo, Kind.PREFIX, "logs/", reason="a court's order")
+    lift = lambda repo: holding.lift(repo, hold.id)  # noqa: E731
+    lift(repo) if told else cut_off(repo, lift)
+    put_back(repo.database, copy)
+    assert recover(repo).moves == 2
+    assert [one.id for one in holding.every(repo)] == [hold.id]
+    repo.create_tag("v2", "main")
+    moves.check(repo.core)
+
+
+def test_what_was_agreed_to_before_a_recovery_is_asked_again(repo):
+    """The last policy on record may be one that was cut off: a run by it is looked at first."""
+    usual = Limits(max_share=1.0)
+    committed(repo, "logs/a", "logs/b", "data/c")
+    setting.keep(repo, LOGS)
+    later(repo, days=9)
+    run(lifecycle.job, repo, in_process, Ask(), ALL)
+    committed(repo, "logs/d")
+    copy = backup(repo.database)
+    setting.keep(repo, LOGS)
+    put_back(repo.database, copy)
+    later(repo, hours=1)
+    recover(repo)
+    later(repo, days=9)
+    gc(repo, after_restore=True)
+    later(repo, days=1)
+    with pytest.raises(FirstRun):
+        run(lifecycle.job, repo, in_process, Ask(), usual)
+    assert run(lifecycle.job, repo, in_process, Ask(), ALL)[-1].swept.removed == 1
+
+
+def test_a_plan_from_before_a_recovery_is_not_swept(repo, garbage):
+    copy = backup(repo.database)
+    made = plan(uncommitted.job, repo, in_process).run
+    moves_on(repo)
+    put_back(repo.database, copy)
+    later(repo, hours=1)
+    recover(repo)
+    with pytest.raises(OtherPolicy, match="before the database was recovered"):
+        sweep(repo, in_process, made, ALL)
+    assert {one.address for one in garbage} <= stored(repo)
+
+
+def collect_all(repo):
+    return run(collection.job, repo, in_process, Ask(unreached_for=timedelta(0)), ALL)[-1]
+
+
+@pytest.mark.parametrize("job", [expire_logs, collect_all])
+def test_what_a_lost_staged_copy_may_have_kept_stays_until_somebody_says_otherwise(repo, job):
+    repo.create_branch("dev", "main")
+    repo.put("dev", "logs/a", b"wanted elsewhere")
+    repo.commit("dev", "a")
+    committed(repo, "data/b")
+    copy = backup(repo.database)
+    address = repo.copy("dev", "logs/a", "dev", "precious/a").address
+    if job is collect_all:
+        repo.delete_branch("dev", force=True)
+    moves_on(repo)
+    put_back(repo.database, copy)
+    recover(repo)
+    later(repo, days=9)
+    with pytest.raises(StagedLost, match="--after-restore"):
+        job(repo)
+    assert address in stored(repo)
+    gc(repo, after_restore=True)
+    job(repo)
+    assert address not in stored(repo)
+
+
 # ---- what was staged since
 
 
@@ -159,6 +317,10 @@ def test_uploads_since_the_copy_stay_through_every_run_until_somebody_says_other
     for _ in range(3):
         later(repo, days=9)
         assert gc(repo).keep["since the copy"].objects == 1
+    assert lost in stored(repo)
+    repo.create_branch("other", "main")
+    gc(repo, after_restore=True, branch="other")  # says nothing of the rest
+    gc(repo)
     assert lost in stored(repo)
     assert gc(repo, after_restore=True).swept.removed == 1
     assert restored.kept_since(repo.core) is None
@@ -179,35 +341,42 @@ def test_objects_in_a_partition_that_the_database_never_opened_are_evidence_enou
     assert lost in stored(repo)
 
 
+def test_what_a_lost_commit_took_the_place_of_is_left_alone_for_a_day(repo):
+    """The database that wrote down when it was dropped is lost."""
+    old = repo.put("main", "a", b"staged for weeks").address
+    later(repo, days=40)
+    repo.create_tag("v1", "main")
+    copy = backup(repo.database)
+    later(repo, hours=1)
+    repo.put("main", "a", b"new")
+    repo.commit("main", "a")
+    repo.create_tag("v2", "main")
+    put_back(repo.database, copy)
+    recover(repo)
+    assert gc(repo).keep["dropped"].objects == 1
+    later(repo, days=1, hours=1)
+    gc(repo)
+    assert old not in stored(repo)
+
+
+def test_what_was_put_after_the_restore_by_a_clock_that_is_behind_stays_staged(repo):
+    committed(repo, "data/a")
+    copy = backup(repo.database)
+    later(repo, hours=5)
+    moves_on(repo)
+    put_back(repo.database, copy)
+    later(repo, minutes=-4)
+    repo.put("main", "new", b"after the restore")
+    later(repo, minutes=4)
+    recover(repo)
+    assert "new" in contents(repo, "main")
+
+
 # ---- restored while a run is at work
 
 
-@pytest.fixture
-def garbage(repo):
-    """Three batches of it."""
-    committed(repo, "data/a")
-    entries = [repo.put("main", f"lost/{number}", b"x") for number in range(3)]
-    repo.reset("main")
-    later(repo, days=9)
-    return entries
-
-
-def at_call(monkeypatch, where, name, number, act):
-    """Do ``act`` just before that call of a function."""
-    real, calls = getattr(where, name), []
-
-    def call(*values, **named):
-        calls.append(name)
-        if len(calls) == number:
-            act()
-        return real(*values, **named)
-
-    monkeypatch.setattr(where, name, call)
-
-
-def test_a_database_that_is_restored_between_two_pieces_of_a_sweep_stops_it(repo, garbage, monkeypatch):
+def test_a_database_that_is_restored_between_two_batches_stops_a_sweep(repo, garbage, monkeypatch):
     """Somebody has committed what the plan names; the copy does not know."""
-    monkeypatch.setattr(sweeping, "BATCHES_TO_A_PIECE", 1)
 
     def restore():
         copy = backup(repo.database)
@@ -216,7 +385,7 @@ def test_a_database_that_is_restored_between_two_pieces_of_a_sweep_stops_it(repo
         moves_on(repo)
         put_back(repo.database, copy)
 
-    at_call(monkeypatch, running, "sweep_piece", 2, restore)
+    at_call(monkeypatch, sweeping, "sweep_batch", 2, restore)
     with pytest.raises(WentBack):
         gc(repo)
     assert len(stored(repo)) == 3
@@ -224,7 +393,7 @@ def test_a_database_that_is_restored_between_two_pieces_of_a_sweep_stops_it(repo
     assert len(contents(repo, "main")) == 3
 
 
-def test_a_database_that_is_restored_between_two_batches_of_a_piece_stops_it(repo, garbage, monkeypatch):
+def test_a_database_that_goes_back_within_a_batch_stops_a_sweep(repo, garbage, monkeypatch):
     copies = []
 
     def move():

@@ -56,11 +56,14 @@ def adopt(tx: Transaction, partitions: Sequence[str]) -> None:
 
 
 def set_aside(tx: Transaction, core: Core, *, after: datetime) -> None:
-    """What was staged since the restore is not mistaken for what a lost commit took: it gets areas of its own."""
+    """What was staged since the restore is not mistaken for what a lost commit took: it gets areas of its own.
+
+    Whose clock is behind has staged after the last move too.
+    """
     for branch in refs.branches(tx, core.uid):
         fresh = new_uid(core.clock())
         for token in branch.tokens:  # the newest first: what it has there stays on top
-            staging.move_newer(tx, token, fresh, than=after)
+            staging.move_newer(tx, token, fresh, than=after - CLOCK_MARGIN)
         if not staging.is_empty(tx, [fresh]):
             refs.seal(tx, branch, token=fresh)
 

@@ -21,7 +21,7 @@ from desilt.errors import (
 )
 from desilt.jobs import holding, setting
 from desilt.jobs.recovery import recover, survey
-from desilt.lake import Lake, commits, journal, locks, moves, repositories, tombstones
+from desilt.lake import Lake, commits, journal, locks, moves, repositories, tombstones, writing
 from desilt.lake.change import Change
 from desilt.lake.fsck import check
 from desilt.lake.holds import Kind
@@ -209,6 +209,22 @@ def test_a_move_that_was_only_under_way_is_not_made_again(busy, monkeypatch):
     assert refs_of(backup(busy.database)) == before
 
 
+def test_what_is_reset_as_a_commit_is_cut_off_is_in_that_commit(busy, monkeypatch):
+    """It died after reset had looked, and before it had the branch."""
+    real, made = writing.settle, []
+
+    def settle(core):
+        real(core)
+        if not made:
+            made.append(cut_off(busy, lambda repo: repo.commit("main", "cut off")))
+
+    monkeypatch.setattr(writing, "settle", settle)
+    assert busy.reset("main") == 0
+    assert busy.resolve("main").commit == made[0]
+    busy.create_tag("next", "main")
+    assert contents(busy, "main")["staged"] == "4"
+
+
 def test_what_is_reset_after_a_commit_was_cut_off_is_in_that_commit(busy):
     made = cut_off(busy, lambda repo: repo.commit("main", "cut off"))
     assert busy.reset("main") == 0
@@ -316,6 +332,23 @@ def lost(lake, busy):
 
 
 MOVING = {**KEEPING, **RELEASING}
+
+
+@pytest.mark.parametrize("act", MOVING.values(), ids=MOVING)
+@pytest.mark.usefixtures("unsound")
+def test_a_copy_that_is_one_move_behind_is_no_move_cut_off(lake, busy, act):
+    """It did not know that the move was coming. What is staged after the restore is not taken for the lost commit's."""
+    saved = backup(lake.database)
+    act(busy)
+    put_back(lake.database, saved)
+    write(busy, "main", after="the restore")
+    for refused in (lambda: busy.create_tag("v9", "main"), lambda: busy.reset("dev"), lambda: moves.check(busy.core)):
+        with pytest.raises(WentBack, match="the journal has a move after"):
+            refused()
+    assert "newer-journal" in check(busy).counts
+    recover(busy)
+    moves.check(busy.core)
+    assert contents(busy, "main")["after"] == "the restore"
 
 
 @pytest.mark.parametrize("act", MOVING.values(), ids=MOVING)
@@ -488,6 +521,16 @@ def test_a_journal_without_its_last_record_stops_whoever_removes(lake, busy):
     assert check(busy).counts["broken-journal"] == 1
     recover(busy, give_up=True)
     moves.check(busy.core)
+
+
+@pytest.mark.usefixtures("unsound")
+@pytest.mark.usefixtures("unsound")
+def test_a_journal_that_began_before_this_database_is_of_another_history(lake, busy):
+    """It was brought up to date from an older copy, after one that had been brought up to date before."""
+    with lake.database.write() as tx:
+        tx.execute("UPDATE repositories SET journal_from = generation + 1")
+    with pytest.raises(WentBack, match="from an older copy"):
+        moves.check(busy.core)
 
 
 @pytest.mark.usefixtures("unsound")
