@@ -135,8 +135,9 @@ def test_a_staged_copy_that_was_dropped_a_moment_ago_keeps_what_commits_had(repo
     made = plan(job, repo, in_process, ask).run if planned else ""
     stage(repo, "main", entry)
     repo.reset("main")
-    swept = (sweep(repo, in_process, made, ALL) if planned else run(job, repo, in_process, ask, ALL)[-1]).swept
-    assert swept.removed == 0 or job is collection.job  # its tables go
+    report = sweep(repo, in_process, made, ALL) if planned else run(job, repo, in_process, ask, ALL)[-1]
+    assert planned or report.keep["dropped"].objects == 1
+    assert report.swept.removed == 0 or job is collection.job  # its tables go
     assert address in stored(repo)
     later(repo, days=1, hours=1)
     run(uncommitted.job if job is collection.job else job, repo, in_process, ask, ALL)

@@ -210,6 +210,12 @@ def test_nobody_takes_over_while_a_transaction_that_checked_is_open(lake, uid):
     assert order == ["condemned", "taken over"]
 
 
+def test_a_leap_passes_over_fences_that_this_database_never_gave_out(lake, uid):
+    with lake.database.write() as tx:
+        locks.leap(tx, uid)
+    assert taken(lake, uid).fence > 1_000_000
+
+
 # ---- silence and death
 
 
