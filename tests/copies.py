@@ -42,6 +42,12 @@ def cut_off(repo, act):
     return made
 
 
+def brought_back(rows, whole):
+    """What a recovery has brought back to a database that was ``whole`` once: all but moves of its own."""
+    last = max(row[1] for row in whole["journal"])
+    return refs_of({**rows, "journal": [row for row in rows["journal"] if row[1] <= last]})
+
+
 def refs_of(rows):
     """What a journal must bring back, as it can be compared; the token of a branch is its own affair."""
     branches = [(row[0], row[1], row[2], row[3], row[5]) for row in rows["branches"]]

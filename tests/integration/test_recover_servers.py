@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from copies import backup, put_back, refs_of
+from copies import backup, brought_back, put_back, refs_of
 from desilt.domain.policy import parse
 from desilt.errors import WentBack
 from desilt.jobs import holding, lifecycle, setting, uncommitted
@@ -54,7 +54,7 @@ def test_a_week_that_the_database_lost_is_in_the_bucket(lake, monkeypatch):
         repo.create_tag("v1", "main")
     assert not check(repo).sound
     recover(repo)
-    assert refs_of(backup(lake.database)) == refs_of(whole)
+    assert brought_back(backup(lake.database), whole) == refs_of(whole)
     moves.check(repo.core)
     run(uncommitted.job, repo, in_process, Ask(full=True), ALL)
     assert set(oracle.stored(repo)) == stored

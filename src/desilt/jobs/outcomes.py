@@ -9,14 +9,14 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow.parquet as pq
 
 from desilt.domain.address import is_table
 from desilt.domain.run import Run
-from desilt.errors import NotFound, Unreadable
-from desilt.lake import ledger, locks, tombstones
+from desilt.errors import Conflict, NotFound, Unreadable, span
+from desilt.lake import ledger, locks, timekeeping, tombstones
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
 from desilt.lake.ledger import BatchRow, RunRow, RunState
 from desilt.lake.locks import Lock
@@ -32,6 +32,7 @@ from desilt.sweep.condemn import rule_of
 from desilt.sweep.outcome import read_outcome
 
 NAME = re.compile(r"(\d{8})-[0-9a-f]{8}\.parquet")
+STILL = timedelta(minutes=10)  # by then, whatever somebody who is gone has sent has arrived
 UNSURE = (State.CONDEMNED, State.FAILED, State.TRASHED, State.RESTORING)
 SETTLED = (State.TRASHED, State.REMOVED, State.GONE)
 WENT = {Result.REMOVED.value: State.REMOVED, Result.GONE.value: State.GONE}
@@ -68,6 +69,21 @@ def forgotten(repository: Repository) -> tuple[list[Plan], list[str]]:
             except (NotFound, Unreadable):
                 unreadable.append(run_id)
     return found, unreadable
+
+
+def check_still(repository: Repository, runs: Sequence[Plan]) -> None:
+    """Refuse to go on while one of these runs, cut off or not, may have sent deletes that are still to arrive."""
+    for plan in runs:
+        folder = Folder(repository.store, repository.prefix, run_of(plan))
+        signs = [repository.store.head(folder.root + plans.SWEPT).modified_at]
+        for listed in repository.store.list(folder.outcome):
+            signs += listed["modified_at"].to_pylist()
+        heard, now = max(signs), timekeeping.store_time(repository.store)
+        if len(signs) <= plan.batches and now - heard < STILL:
+            raise Conflict(
+                f"run {plan.run} was at work {span(now - heard)} ago, with the database that was lost; "
+                f"make sure that it is not any more, and try again in {span(STILL - (now - heard))}"
+            )
 
 
 def revise(repository: Repository, lock: Lock) -> None:

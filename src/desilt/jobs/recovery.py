@@ -12,6 +12,7 @@ from datetime import datetime
 from desilt.domain.record import Record
 from desilt.errors import Unreadable, WentBack
 from desilt.jobs import outcomes
+from desilt.jobs.running import check_clock
 from desilt.lake import changes, commits, journal, locks, moves, repositories, restored, staging, watermarks
 from desilt.lake.change import Change, read
 from desilt.lake.changes import RunBegan
@@ -19,7 +20,7 @@ from desilt.lake.journal import Known
 from desilt.lake.ledger import RunRow
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
-from desilt.sources.inventory import branch_uids, partitions
+from desilt.sources.inventory import every_partition
 from desilt.sources.spread import Nobody, Watch
 
 NOBODY = Nobody()
@@ -64,18 +65,17 @@ def survey(repository: Repository) -> Survey:
     try:
         journal.verify(core)
         line = journal.line(core, last, newest) if newer else []
+        if len(line) == 1 and line[0].mark in last.intents:  # under way or cut off: the next mover sees to it
+            line, newest = [], last.generation
     except (WentBack, Unreadable) as error:
         broken = str(error)
-    folders = [
-        folder for uid in branch_uids(core.store, core.prefix) for folder in partitions(core.store, core.prefix, uid)
-    ]
     runs, unreadable = outcomes.forgotten(repository) if newer or broken else ([], [])
     return Survey(
         last,
         _copied_at(repository, last),
         tuple(line),
         newest,
-        tuple(restored.unknown_partitions(core, folders)),
+        tuple(restored.unknown_partitions(core, every_partition(core.store, core.prefix))),
         tuple(runs),
         tuple(unreadable),
         broken,
@@ -88,9 +88,8 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
     With ``give_up``, what the journal has beyond the database counts no longer.
     """
     core = repository.core
-    with repository.database.write() as tx:
-        locks.leap(tx, repository.uid)  # whoever swept with the lost database has no fence here
-    with locks.held(repository.database, repository.uid, run="recover") as lock:
+    check_clock(repository)
+    with locks.held(repository.database, repository.uid, run="recover", leap=True) as lock:
         found = survey(repository)
         if not found:
             return Recovered(kept_since=restored.kept_since(core))
@@ -99,37 +98,37 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
         with repository.database.write() as tx:
             locks.check(tx, lock)
             since = restored.keep_since(tx, core, found.copied_at)
-            restored.recovered(tx, core)
             restored.adopt(tx, found.partitions)
             watermarks.forget_all(tx, repository.uid)
+        outcomes.check_still(repository, found.runs)
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
         watch.begins("moves")
-        mark = moves.new_intent(core)
+        mark, tables = moves.new_intent(core), moves.tables(core, found.moves[-1]) if found.moves else None
         with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off
             tx.lock(core.uid)
             locks.check(tx, lock)
             dropped = staging.drop_gone(tx, repository.uid)
-            made = () if give_up else _surely_made(found.moves)
+            made = () if give_up else found.moves
             if made:
-                restored.set_aside(tx, core, after=made[-1].at)
+                restored.set_aside(tx, core, first=made[0].at, last=made[-1].at)
                 repositories.set_clock(tx, repository.uid, made[-1].at)  # a manual one went back with the rest
-            for record in made:
+            for record in made[:-1]:
                 moves.redo(tx, core, record, late=True)
                 watch.advance(1)
-            if found.broken or found.newest > repositories.generation(tx, repository.uid):
-                moves.give_up(tx, core, mark, found.newest)
+            if made and not _took_a_keeper(made[-1]) and tables is not None and moves.fits(tx, core, made[-1], tables):
+                moves.redo(tx, core, made[-1], late=True)
+            else:
+                made = made[:-1]
+            moves.leave(tx, core, mark, found.newest, changes.DatabaseRecovered())
+            restored.recovered(tx, core)
     commits_made = sum(isinstance(change, changes.Committed) for change in _changes(made))
     return Recovered(len(made), commits_made, len(found.runs), removed, len(found.partitions), dropped, since)
 
 
-def _surely_made(records: Sequence[Record]) -> Sequence[Record]:
-    """All of these moves but for the last, if it took something's keeper away.
-
-    It may have been cut off, and its keeper seen since: nobody can tell. Left out, it keeps too much at worst.
-    """
-    doubtful = records and {type(change) for change in _changes(records[-1:])} & RELEASES
-    return records[:-1] if doubtful else records
+def _took_a_keeper(last: Record) -> bool:
+    """Whether the last move may have been cut off, and what it took away be seen since: left out, it does no harm."""
+    return bool({type(change) for change in _changes([last])} & RELEASES)
 
 
 def _rows(records: Sequence[Record]) -> dict[str, RunRow]:

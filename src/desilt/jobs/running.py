@@ -39,12 +39,14 @@ from desilt.lake.changes import run_began
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
+from desilt.lake.restored import check_partitions
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Report, Swept, read_report
+from desilt.sources.inventory import every_partition
 from desilt.sources.lake import LakeSource
 from desilt.sources.spread import Spread
 from desilt.sweep.branches import fates as fates_of
@@ -179,6 +181,8 @@ def _sweep(
         return _told(repository, folder, made, report)
     moves.settle(repository.core)
     moves.check(repository.core)
+    if made.removes.objects and not job.heeds_copies:
+        check_partitions(repository.core, every_partition(repository.store, repository.prefix))
     seen = situation(job, repository, made)
     guard(made, limits, seen, resuming=known is not None)
     began = time.monotonic()

@@ -25,6 +25,7 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
     earlier = [plan for plan in seen_before(repository, job) if plan.run != made.run]
     with repository.database.read() as tx:
         runs = ledger.every(tx, repository.uid)
+        recovered, ask_again_from = restored.recovery(tx, repository.uid)
         return Situation(
             now,
             timekeeping.store_time(repository.store),
@@ -37,7 +38,8 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
             edited=repositories.edited(tx, repository.uid),
             lost=lost(tx, repository, made, earlier),
             against=job.against(repository, made) if made.removes.objects or made.refs else "",
-            recovered_at=restored.recovered_at(tx, repository.uid),
+            recovered=recovered,
+            ask_again_from=ask_again_from,
             since_copy=None if job.heeds_copies else restored.kept_since(repository.core),
             quiet_since=quiet,
         )

@@ -199,14 +199,14 @@ def current(source: LakeSource) -> str:
 def save(plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow]) -> Callable[[Transaction], None]:
     """The next run begins here: with what is settled, what is pending there, and what this one could not remove."""
     uid = source.repository.uid
-    if plan.saves is None:
-        return lambda tx: watermarks.forget(tx, uid, JOB)
-    left = leftovers.gather(source.repository, spread, plan, batches, plan.saves["settled"])
-    value: dict[str, Any] = {**plan.saves, "pending": [*plan.saves["pending"], *map(as_json, left)]}
+    value: dict[str, Any] | None = None
+    if plan.saves is not None:
+        left = leftovers.gather(source.repository, spread, plan, batches, plan.saves["settled"])
+        value = {**plan.saves, "pending": [*plan.saves["pending"], *map(as_json, left)]}
 
     def write(tx: Transaction) -> None:
         found = watermarks.find(tx, uid, JOB)
-        if (found[0] if found else "") == plan.base:
+        if value is not None and (found[0] if found else "") == plan.base:
             watermarks.write(tx, uid, JOB, plan.run, value)
         else:  # another run came between: what either knows is not all there is to know
             watermarks.forget(tx, uid, JOB)

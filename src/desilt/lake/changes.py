@@ -128,7 +128,7 @@ class BranchDeleted(Change):
     def apply(self, tx: Transaction, move: Moment) -> None:
         gone = refs.branch_by_uid(tx, self.uid)
         for token in gone.tokens:
-            staging.drop(tx, token, Dropping(move.repository, self.uid, move.at))
+            staging.drop(tx, token, Dropping(move.repository, self.uid, move.again_at or move.at))
         refs.delete_branch(tx, move.repository, gone, at=move.at)
 
     def __str__(self) -> str:
@@ -197,7 +197,6 @@ class HoldLifted(Change):
 
 @dataclass(frozen=True, slots=True)
 class PolicySet(Change):
-    releases: ClassVar[bool] = True  # what the one before it kept
     job: str
     document: Mapping[str, Any]
     agreed: tuple[str, ...]
@@ -289,6 +288,17 @@ class BroughtBack(Change):
 
     def __str__(self) -> str:
         return f"run {self.run} brought back from the trash"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseRecovered(Change):
+    """Whoever still works with the database that was lost finds a move here that it does not know."""
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """What was brought back are moves of their own."""
+
+    def __str__(self) -> str:
+        return "database recovered"
 
 
 @dataclass(frozen=True, slots=True)

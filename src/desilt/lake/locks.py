@@ -35,14 +35,17 @@ class Lock:
     run: str
 
 
-def take(tx: Transaction, repository: str, *, run: str, owner: str) -> Lock:
-    """The lock, from now on; :class:`Locked` if a living owner has it."""
+def take(tx: Transaction, repository: str, *, run: str, owner: str, leap: bool = False) -> Lock:
+    """The lock, from now on; :class:`Locked` if a living owner has it.
+
+    With a ``leap``, past fences that a database which was lost may have given out.
+    """
     tx.lock(f"{repository}/run")
     now = tx.now()
     row = tx.one("SELECT fence, owner, run, beat_at FROM locks WHERE repository = ?", repository)
-    fence = 1
+    fence = LEAP + 1 if leap else 1
     if row is not None:
-        fence = int(row[0]) + 1
+        fence += int(row[0])
         if row[1] and not _dead(str(row[1]), silent=now - moment(row[3])):
             raise Locked(str(row[2]), str(row[1]).partition("#")[0], now - moment(row[3]))
     tx.execute(
@@ -52,15 +55,6 @@ def take(tx: Transaction, repository: str, *, run: str, owner: str) -> Lock:
         *(repository, fence, owner, run, microseconds(now)),
     )
     return Lock(repository, fence, run)
-
-
-def leap(tx: Transaction, repository: str) -> None:
-    """Pass over fences that may have been given out by a database which was lost."""
-    tx.execute(
-        "INSERT INTO locks (repository, fence, owner, run, beat_at) VALUES (?, ?, '', '', 0) "
-        "ON CONFLICT (repository) DO UPDATE SET fence = locks.fence + excluded.fence",
-        *(repository, LEAP),
-    )
 
 
 def check(tx: Transaction, lock: Lock) -> None:
@@ -92,10 +86,11 @@ def holder(tx: Transaction, repository: str) -> tuple[str, datetime] | None:
 
 
 @contextmanager
-def held(database: Database, repository: str, *, run: str) -> Iterator[Lock]:
+def held(database: Database, repository: str, *, run: str, leap: bool = False) -> Iterator[Lock]:
     """The lock for as long as the block runs, kept alive by a thread."""
     with database.write() as tx:
-        lock = take(tx, repository, run=run, owner=f"process {os.getpid()} on {_machine()} {secrets.token_hex(4)}")
+        owner = f"process {os.getpid()} on {_machine()} {secrets.token_hex(4)}"
+        lock = take(tx, repository, run=run, owner=owner, leap=leap)
     ended = threading.Event()
 
     def beating() -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from desilt.domain.record import Record
 from desilt.errors import Conflict, MissingTable, StorageFailed, WentBack
-from desilt.lake import changes, commits, intents, journal, repositories, returning, tombstones
+from desilt.lake import changes, commits, intents, journal, repositories, restored, returning, tombstones
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
@@ -119,16 +119,18 @@ def settle(core: Core) -> None:
     record = cut_off(core)
     if record is None:
         return
-    tables, mark = _tables(core, record), new_intent(core)
+    needed, mark = tables(core, record), new_intent(core)
     with core.database.write() as tx:
         tx.lock(core.uid)
+        intents.forget(tx, core.uid, mark)
         if repositories.generation(tx, core.uid) != record.follows:
             return  # it was only under way
-        if tables is not None and _fits(tx, core, record, tables):
-            redo(tx, core, record)
-        else:
-            give_up(tx, core, mark, record.generation)
-        intents.forget(tx, core.uid, mark)
+        if needed is None or _releases(record) or not fits(tx, core, record, needed):
+            leave(tx, core, mark, record.generation, changes.GivenUp(record.generation))
+            return
+        redo(tx, core, record)
+        if any(said["do"] == changes.PolicySet.__name__ for said in record.changes):
+            restored.ask_again(tx, core)  # whoever set it may have seen the other one since
 
 
 def redo(tx: Transaction, core: Core, record: Record, *, late: bool = False) -> None:
@@ -143,10 +145,10 @@ def redo(tx: Transaction, core: Core, record: Record, *, late: bool = False) -> 
     intents.forget(tx, core.uid, record.mark)
 
 
-def give_up(tx: Transaction, core: Core, mark: str, newest: int) -> None:
+def leave(tx: Transaction, core: Core, mark: str, newest: int, change: Change) -> None:
     """Put a record behind ``newest`` that follows the last move the database knows: those between count no longer."""
     with moving_in(tx, core, mark, number=newest + 1) as made:
-        made.do(changes.GivenUp(newest))
+        made.do(change)
 
 
 def check(core: Core) -> None:
@@ -158,7 +160,11 @@ def check(core: Core) -> None:
     journal.verify(core)
 
 
-def _tables(core: Core, record: Record) -> list[str] | None:
+def _releases(record: Record) -> bool:
+    return any(read(said).releases for said in record.changes)
+
+
+def tables(core: Core, record: Record) -> list[str] | None:
     """The tables of the commits that a move makes; None if one is not there any more."""
     made = [read(said) for said in record.changes]
     try:
@@ -172,15 +178,13 @@ def _tables(core: Core, record: Record) -> list[str] | None:
         return None
 
 
-def _fits(tx: Transaction, core: Core, record: Record, tables: Sequence[str]) -> bool:
-    """Whether a move may be carried out late: what it needs is still there, and nothing is released by it.
+def fits(tx: Transaction, core: Core, record: Record, tables: Sequence[str]) -> bool:
+    """Whether a move may be carried out late: what it needs, its ``tables`` too, is still there.
 
     Nobody knew of it, so what it needs may have been collected meanwhile.
     """
     new, wanted, back = set[str](), set[str](), set[tuple[str, str]]()
     for change in (read(said) for said in record.changes):
-        if change.releases:
-            return False
         match change:
             case changes.Committed():
                 new.add(change.id)

@@ -55,15 +55,17 @@ def adopt(tx: Transaction, partitions: Sequence[str]) -> None:
         )
 
 
-def set_aside(tx: Transaction, core: Core, *, after: datetime) -> None:
+def set_aside(tx: Transaction, core: Core, *, first: datetime, last: datetime) -> None:
     """What was staged since the restore is not mistaken for what a lost commit took: it gets areas of its own.
 
-    Whose clock is behind has staged after the last move too.
+    The copy has what was staged before the ``first`` move that it lacks, the restored database what was
+    staged after the ``last``; where clocks differ, about then.
     """
+    between = last - min(2 * CLOCK_MARGIN, (last - first) / 2)
     for branch in refs.branches(tx, core.uid):
         fresh = new_uid(core.clock())
         for token in branch.tokens:  # the newest first: what it has there stays on top
-            staging.move_newer(tx, token, fresh, than=after - CLOCK_MARGIN)
+            staging.move_newer(tx, token, fresh, than=between)
         if not staging.is_empty(tx, [fresh]):
             refs.seal(tx, branch, token=fresh)
 
@@ -82,14 +84,21 @@ def keep_since(tx: Transaction, core: Core, copied_at: datetime) -> datetime:
 
 
 def recovered(tx: Transaction, core: Core) -> None:
-    """Plans and confirmations from before count no longer."""
-    tx.execute("UPDATE repositories SET recovered_at = ? WHERE uid = ?", microseconds(core.clock()), core.uid)
+    """Plans and confirmations from before this move count no longer."""
+    tx.execute("UPDATE repositories SET recovered = generation WHERE uid = ?", core.uid)
+    ask_again(tx, core)
 
 
-def recovered_at(tx: Transaction, repository: str) -> datetime | None:
-    """When the database was last brought up to what the store knows; None if never."""
-    row = tx.one("SELECT recovered_at FROM repositories WHERE uid = ?", repository)
-    return None if row is None or row[0] is None else moment(row[0])
+def ask_again(tx: Transaction, core: Core) -> None:
+    """What somebody agreed to before is asked again."""
+    tx.execute("UPDATE repositories SET ask_again_from = ? WHERE uid = ?", microseconds(core.clock()), core.uid)
+
+
+def recovery(tx: Transaction, repository: str) -> tuple[int, datetime | None]:
+    """The generation at which the database was last recovered, -1 if never; and from when on confirmations count."""
+    row = tx.one("SELECT recovered, ask_again_from FROM repositories WHERE uid = ?", repository)
+    assert row is not None
+    return int(row[0]), None if row[1] is None else moment(row[1])
 
 
 def kept_since(core: Core) -> datetime | None:

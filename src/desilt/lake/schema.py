@@ -21,7 +21,8 @@ TABLES = [
         journal_from {int} NOT NULL DEFAULT 0, -- the first generation that has a record beside the objects
         edited {int} NOT NULL DEFAULT 0, -- the generation at which history was last edited
         kept_since {int},           -- after a restore: what was uploaded since then and not committed stays
-        recovered_at {int},         -- when the database was last brought up to what the store knows
+        recovered {int} NOT NULL DEFAULT -1, -- the generation at which the database was last recovered
+        ask_again_from {int},       -- what somebody agreed to before then is asked again
         clock_right_at {int},       -- when somebody last said that a clock which had jumped is right
         quiet_since {int},          -- the last trace before a jump that a run was refused for, until that is settled
         quiet_seen_at {int},        -- and where the clock stood then

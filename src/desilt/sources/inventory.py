@@ -99,6 +99,11 @@ def branch_uids(store: ObjectStore, prefix: str) -> list[str]:
     return [folder.rstrip("/").rpartition("/")[2] for folder in store.folders(prefix + DATA)]
 
 
+def every_partition(store: ObjectStore, prefix: str) -> list[str]:
+    """The partitions of all branches, deleted ones too."""
+    return [folder for uid in branch_uids(store, prefix) for folder in partitions(store, prefix, uid)]
+
+
 def partitions(store: ObjectStore, prefix: str, branch: str, boundary: str = "") -> list[str]:
     """The folders of a branch's partitions before ``boundary``; "": of all."""
     root = f"{prefix}{DATA}{branch}/"

@@ -59,14 +59,15 @@ class Situation:
     lost: str  # what earlier plans have seen and it has no longer; "" if nothing
     edited: int = 0  # the generation at which history was last edited
     against: str = ""  # why the policy does not fit the repository any more
-    recovered_at: datetime | None = None  # when a restored database was last brought up to what the store knows
+    recovered: int = -1  # the generation at which a restored database was brought up to what the store knows
+    ask_again_from: datetime | None = None  # what was agreed to before then is asked again
     since_copy: datetime | None = None  # from when on what is staged may be lost with a database
     quiet_since: datetime | None = None  # the last trace of anybody before a gap that a clock may have jumped over
 
     @property
     def runs_since(self) -> Sequence[RunRow]:
-        """Those that the database saw itself: what a restored one was agreed to is looked at again."""
-        return [run for run in self.runs if self.recovered_at is None or run.started_at >= self.recovered_at]
+        """Those that still speak for others."""
+        return [run for run in self.runs if self.ask_again_from is None or run.started_at >= self.ask_again_from]
 
 
 def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> None:
@@ -78,7 +79,7 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
         raise OtherPolicy(plan.run, "was made for another repository")
     if plan.policy != seen.policy:
         raise OtherPolicy(plan.run, f"was made for {plan.policy!r}, the repository now has {seen.policy!r}")
-    if seen.recovered_at is not None and plan.started_at < seen.recovered_at:
+    if plan.generation < seen.recovered:
         raise OtherPolicy(plan.run, "was made before the database was recovered")
     if not resuming and plan.generation < seen.edited and (plan.history or plan.watches):
         raise OtherPolicy(plan.run, "was made before history was edited")

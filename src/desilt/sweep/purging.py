@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
-from desilt.lake import locks, tombstones
+from desilt.lake import locks, moves, tombstones
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository
 from desilt.objects.store import Result
@@ -46,6 +46,7 @@ def purge(heap: Heap) -> Purged:
         for pair in zip(batch["key"].to_pylist(), batch["size_bytes"].to_pylist(), strict=True)
     )
     while some := dict(islice(found, repository.store.delete_batch)):
+        moves.check(repository.core)
         with repository.database.write() as tx:
             locks.check(tx, heap.lock)
             tombstones.purged(tx, repository.uid, heap.run, (key.removeprefix(trash) for key in some))

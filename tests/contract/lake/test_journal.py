@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from copies import backup, cut_off, put_back, refs_of
+from copies import backup, brought_back, cut_off, put_back, refs_of
 from desilt.domain.policy import parse
 from desilt.errors import (
     AlreadyExists,
@@ -77,6 +77,7 @@ KEEPING = {
     "branch": lambda repo: repo.create_branch("new", "main"),
     "tag": lambda repo: repo.create_tag("v2", "main"),
     "hold": lambda repo: holding.hold(repo, Kind.REF, "dev", reason="a court's order"),
+    "policy": lambda repo: setting.keep(repo, POLICY),
 }
 RELEASING = {
     "delete a branch": lambda repo: repo.delete_branch("old"),
@@ -84,7 +85,6 @@ RELEASING = {
     "lift a hold": lambda repo: lift_hold(repo, first_hold(repo)),
     "edit": lambda repo: reparent(repo, repo.resolve("main").commit, repo.resolve("main~2").commit),
     "collect": lambda repo: collect(repo, repo.resolve("dev").commit),
-    "set a policy": lambda repo: setting.keep(repo, POLICY),  # what the one before it kept
 }
 
 
@@ -133,7 +133,7 @@ def test_kinds_of_changes_keep_their_names():
     assert set(Change.kinds) == {
         *("RepositoryMade", "Committed", "BranchMade", "HeadMoved", "AreasTaken", "BranchDeleted", "TagMade"),
         *("TagDeleted", "HoldMade", "HoldLifted", "PolicySet", "HistoryEdited", "CommitsCollected", "TablesBack"),
-        *("RunBegan", "BroughtBack", "GivenUp"),
+        *("RunBegan", "BroughtBack", "DatabaseRecovered", "GivenUp"),
     }
 
 
@@ -394,7 +394,7 @@ def test_recovered_it_is_as_it_was(lake, lost):
     assert [did(record)[0] for record in found.moves] == ["Committed", "TagMade", "Committed"]
     made = recover(repo)
     assert (made.moves, made.commits) == (3, 2)
-    assert refs_of(backup(lake.database)) == refs_of(whole)
+    assert brought_back(backup(lake.database), whole) == refs_of(whole)
     moves.check(repo.core)
     assert not survey(repo)
     assert {"staged": "4", "more": "5"}.items() <= contents(repo, "main@").items()
@@ -441,7 +441,7 @@ def test_recovery_that_is_cut_off_at_any_step_goes_on(lake, lost, monkeypatch):
             recover(again)
         except Crash:
             recover(repo)
-            assert refs_of(backup(lake.database)) == refs_of(whole), number
+            assert brought_back(backup(lake.database), whole) == refs_of(whole), number
             moves.check(repo.core)
             continue
         break
