@@ -26,7 +26,7 @@ from desilt.lake import watermarks
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
 from desilt.lake.repository import Repository
-from desilt.runs.plan import Plan
+from desilt.runs.plan import ONE_BRANCH, Plan
 from desilt.runs.report import Amount
 from desilt.sources import handed_in
 from desilt.sources.held import HeldFile, as_json
@@ -125,7 +125,8 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         committed.mark,
         held=committed.entries + staged.entries + tickets.file.rows,
         stored=judged_now + known,
-        measure=STORED if ask.branch is None else f"objects of branch {found[0]}",
+        measure=STORED if ask.branch is None else ONE_BRANCH + found[0],
+        period=ask.dropped_for - (run.now - now),  # less, where --now is ahead of the clock
         dropped_for=ask.dropped_for,
         base=saved.run or current(source),
         saves=None if ask.inventory else saved.after(answer, until, found, whole=ask.branch is None),
