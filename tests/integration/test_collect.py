@@ -413,13 +413,26 @@ def test_a_list_of_commits_that_is_not_the_planned_one_is_refused(lake, damage):
     assert {"6", "7"} <= messages(repo)
 
 
-def test_without_word_of_the_commits_that_stayed_no_object_goes(lake, monkeypatch):
+def test_while_its_commits_are_there_no_object_goes(lake, monkeypatch):
+    """Commits come first; what is left of them is asked of the database, by a list that is the planned one."""
     repo, _ = lake
-    monkeypatch.setattr("desilt.sweep.commits._write_left", lambda *_: None)
+    monkeypatch.setattr("desilt.sweep.commits._take", lambda *_: None)
     before = oracle.stored(repo)
-    with pytest.raises(Unreadable, match=r"left\.txt is missing"):
-        collected(repo)
+    assert collected(repo).swept.held_again > 0
     assert oracle.stored(repo) == before
+    assert fsck.check(repo, deep=True).sound
+
+
+def test_what_a_sweep_writes_down_beside_its_plan_decides_over_nothing(lake, monkeypatch):
+    """Nobody signs it."""
+    repo, made = lake
+    report, real = planned(repo), Folder.put_text
+    repo.create_tag("saved", made["6"])
+    monkeypatch.setattr(
+        Folder, "put_text", lambda self, name, text: real(self, name, text if name.startswith("report.") else "")
+    )
+    swept(repo, report)
+    assert read(repo, "saved", "lone") == b"of 6"
 
 
 def test_a_tag_on_a_commit_that_is_not_there_stops_everything(lake):

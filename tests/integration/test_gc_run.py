@@ -4,12 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from desilt.jobs import uncommitted
+from desilt.jobs import holding, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, run, sweep
 from desilt.lake import Lake
+from desilt.lake.holds import Kind
 from desilt.lake.lake import locate
 from desilt.runs.plan import Action
+from desilt.sources.lake import LakeSource
 from desilt.sources.spread import OnSpark, in_process
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
@@ -109,3 +111,23 @@ def test_trash_keeps_the_bytes(repo):
         for key in batch["key"].to_pylist()
     ]
     assert {key.partition(report.run + "/")[2] for key in trash} == lost
+
+
+def test_a_hold_made_between_two_looks_at_commits_is_heeded(repo, monkeypatch):
+    """A damaged cache makes a plan read commits twice: holds are of the same moment as the last of them."""
+    lost = min(with_garbage(repo))
+    plan(uncommitted.job, repo, in_process)
+    folder = f"{repo.prefix}_desilt/ranges/"
+    caches = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist() if key.endswith(".parquet")]
+    whole = repo.store.get(caches[0])
+    repo.store.put(caches[0], [whole[:40] + bytes(16) + whole[56:]])  # noticed once its entries are read
+    real, made = LakeSource.distrust, []
+
+    def held_meanwhile(source, damaged):
+        made.append(holding.hold(repo, Kind.ADDRESS, lost, reason="an order"))
+        real(source, damaged)
+
+    monkeypatch.setattr(LakeSource, "distrust", held_meanwhile)
+    assert collect(repo).swept.removed == 2
+    assert len(made) == 1
+    assert lost in oracle.stored(repo)

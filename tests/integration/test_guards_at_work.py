@@ -1,4 +1,4 @@
-"""Guards at work on real lakes: outgrown policies, clocks that jump, small steps, confirmations."""
+"""Guards at work on real lakes: outgrown policies, small steps, confirmations."""
 
 import itertools
 import random
@@ -12,15 +12,14 @@ from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
 from desilt.domain.keeping import Keep
 from desilt.domain.policy import parse
-from desilt.errors import FirstRun, OutgrownPolicy, Shrinks, WrongTime
-from desilt.jobs import collection, expiration, lifecycle, linting, setting, trash, uncommitted
+from desilt.errors import FirstRun, OutgrownPolicy, Shrinks
+from desilt.jobs import collection, expiration, lifecycle, linting, setting, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.running import plan, refusal, run, sweep
 from desilt.lake import Lake, ledger, locks, schema
 from desilt.lake.database import open_database
 from desilt.lake.lake import locate
 from desilt.objects import open_store
-from desilt.objects.local import LocalStore
 from desilt.runs.plan import Action
 from desilt.sources.spread import in_process
 from desilt.sweep.guard import Limits
@@ -145,98 +144,6 @@ def test_a_policy_from_a_file_is_looked_at_too(archive):
         sweep(archive, in_process, made, ALL)
 
 
-# ---- a clock that jumps
-
-
-class Machine:
-    """A lake in a directory: one clock for the machine and its files."""
-
-    def __init__(self, folder):
-        self.off = timedelta(0)
-        Lake.create(locate(str(folder / "lake"))).close()
-        self.database = open_database(f"sqlite://{folder}/lake/desilt.db")
-        store = LocalStore(folder / "lake", clock=self.clock)
-        self.repo = Lake(self.database, store, clock=self.clock).create_repository("demo")
-
-    def clock(self):
-        return datetime.now(UTC) + self.off
-
-
-@pytest.fixture
-def machine(tmp_path):
-    made = Machine(tmp_path)
-    yield made
-    made.database.close()
-
-
-RIGHT = Limits(confirm=True, max_share=1.0, allow_empty=True, clock_is_right=True)
-
-
-def test_a_year_ahead_nothing_is_old_until_somebody_says_so(machine):
-    repo = machine.repo
-    repo.put("main", "logs/new", b"written seconds ago")
-    repo.put("main", "data/new", b"written seconds ago")
-    repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
-    machine.off = 365 * DAY
-    for _ in range(3):  # a refusal leaves no trace that the next one could take for life
-        with pytest.raises(WrongTime, match="--clock-is-right"):
-            lifecycle_run(repo, ALL)
-    assert len(stored(repo)) == 2
-    assert lifecycle_run(repo, RIGHT).swept.removed == 1
-    repo.put("main", "logs/newer", b"x")
-    repo.commit("main", "newer")
-    assert lifecycle_run(repo, ALL).swept.removed == 0  # said once, it is on record
-
-
-def test_what_is_done_by_a_clock_that_has_jumped_does_not_speak_for_it(machine):
-    """A writer was first: its commit is as new as the clock says."""
-    repo = machine.repo
-    repo.put("main", "logs/new", b"written seconds ago")
-    repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
-    machine.off = 365 * DAY
-    repo.put("main", "data/ahead", b"x")
-    repo.commit("main", "by the clock that jumped")
-    repo.create_tag("v1", "main")
-    with pytest.raises(WrongTime, match="--clock-is-right"):
-        lifecycle_run(repo, ALL)
-    assert len(stored(repo)) == 2
-
-
-def test_the_trash_is_not_emptied_by_a_clock_that_has_jumped(machine):
-    repo = machine.repo
-    repo.put("main", "logs/new", b"x")
-    repo.put("main", "data/new", b"x")
-    repo.commit("main", "new")
-    machine.off = 20 * DAY
-    run(
-        lifecycle.job,
-        repo,
-        in_process,
-        Ask(policy=parse({"l": {"prefix": "logs/", "days": 9}}), action=Action.TRASH),
-        ALL,
-    )
-    machine.off = 400 * DAY
-    for _ in range(2):
-        with pytest.raises(WrongTime, match="--clock-is-right"):
-            trash.empty(repo, in_process)
-    (gone,) = trash.empty(repo, in_process, clock_is_right=True).values()
-    assert gone.objects == 1
-
-
-def test_a_month_of_quiet_is_no_jump_and_neither_is_a_lake_that_plans_alone(machine):
-    repo = machine.repo
-    repo.put("main", "logs/new", b"x")
-    repo.put("main", "data/new", b"x")
-    repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 20}}))
-    machine.off = 29 * DAY
-    plan(lifecycle.job, repo, in_process)  # asks the store for the time, and nothing else
-    machine.off = 45 * DAY
-    assert lifecycle_run(repo, ALL).swept.removed == 1
-
-
 # ---- small steps
 
 
@@ -332,25 +239,98 @@ def test_history_is_not_cut_down_by_more_than_its_share(long_history):
     assert len(list(repo.log("main"))) < 10
 
 
-def test_a_collection_that_leaves_less_alone_is_confirmed_again(repo):
-    def dead(name):
+def test_a_period_is_as_long_as_it_is_by_the_clock(long_history):
+    """Where a manual clock stands, ``--now`` may be ahead of it."""
+    repo = long_history
+    expire(repo, 35, ASKED)
+    wish = Expiry(repo.clock() - 30 * DAY)
+    with pytest.raises(FirstRun):
+        run(expiration.job, repo, in_process, Ask(wish=wish, now=repo.clock() + 10 * DAY), USUAL)
+    expire(repo, 30, ASKED)
+
+
+@pytest.fixture
+def dead(repo):
+    """Leaves a branch behind that was deleted, by its name."""
+    for number in range(40):
+        repo.put("main", f"kept{number}", b"kept for good")
+    repo.commit("main", "kept")
+
+    def make(name):
         repo.create_branch(name, "main")
         repo.put(name, name, b"x" * 9)
         repo.commit(name, name)
         repo.delete_branch(name)
 
-    for number in range(20):
-        repo.put("main", f"kept{number}", b"kept for good")
-    repo.commit("main", "kept")
+    return make
+
+
+def collected(repo, limits=USUAL, **ask):
+    return run(collection.job, repo, in_process, Ask(**ask), limits)[-1].swept.removed
+
+
+def test_a_collection_that_leaves_less_alone_is_confirmed_again(repo, dead):
     dead("one")
     days(repo, 5)
-    collected = lambda limits, **ask: run(collection.job, repo, in_process, Ask(**ask), limits)[-1]  # noqa: E731
-    assert collected(ASKED, unreached_for=DAY).swept.removed > 0
+    assert collected(repo, ASKED, unreached_for=DAY) > 0
     dead("two")
     days(repo, 5)
     with pytest.raises(FirstRun):
-        collected(USUAL, unreached_for=timedelta(0))
-    assert collected(USUAL, unreached_for=DAY).swept.removed > 0
+        collected(repo, unreached_for=timedelta(0))
+    with pytest.raises(FirstRun):
+        collected(repo, unreached_for=DAY, now=repo.clock() + DAY)
+    assert collected(repo, unreached_for=DAY) > 0
+
+
+def test_of_two_periods_each_is_confirmed(repo, dead):
+    """The shorter of them says nothing for the other."""
+    hour = timedelta(hours=1)
+    dead("one")
+    days(repo, 40)
+    assert collected(repo, ASKED, older_than=hour, unreached_for=30 * DAY) > 0
+    dead("two")
+    days(repo, 2)
+    with pytest.raises(FirstRun):
+        collected(repo, older_than=hour, unreached_for=hour)
+    assert collected(repo, ASKED, older_than=DAY, unreached_for=hour) > 0
+    dead("three")
+    days(repo, 2)
+    with pytest.raises(FirstRun):
+        collected(repo, older_than=2 * hour, unreached_for=hour)
+    assert collected(repo, older_than=DAY, unreached_for=2 * hour) > 0
+
+
+def garbage(repo, branch):
+    repo.put(branch, "garbage", b"x")
+    repo.reset(branch)
+    days(repo, 3)
+
+
+def test_a_yes_to_a_branch_and_its_trash_is_none_to_deleting_everywhere(repo, dead):  # noqa: ARG001
+    repo.create_branch("dev", "main")
+    gc = lambda limits=USUAL, **ask: run(uncommitted.job, repo, in_process, Ask(**ask), limits)[-1].swept  # noqa: E731
+    garbage(repo, "dev")
+    assert gc(ALL, branch="dev", action=Action.TRASH).removed == 1
+    garbage(repo, "main")
+    garbage(repo, "dev")
+    for more in ({"action": Action.TRASH}, {"branch": "dev"}, {"branch": "main", "action": Action.TRASH}):
+        with pytest.raises(FirstRun):
+            gc(**more)
+    assert gc(Limits(max_share=1.0), branch="dev", action=Action.TRASH).removed == 1
+    assert gc(ASKED).removed == 1
+    garbage(repo, "dev")
+    assert gc(Limits(max_share=1.0), branch="dev").removed == 1
+
+
+def test_what_was_staged_a_moment_ago_goes_by_a_yes_of_its_own(repo, dead):  # noqa: ARG001
+    gc = lambda limits=USUAL, **ask: run(uncommitted.job, repo, in_process, Ask(**ask), limits)[-1].swept  # noqa: E731
+    garbage(repo, "main")
+    assert gc(ASKED).removed == 1
+    garbage(repo, "main")
+    for more in ({"dropped_for": timedelta(0)}, {"now": repo.clock() + DAY}):
+        with pytest.raises(FirstRun):
+            gc(**more)
+    assert gc(dropped_for=2 * DAY).removed == 1
 
 
 # ---- killed

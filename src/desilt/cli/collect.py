@@ -80,9 +80,10 @@ def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, a
 def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
     """Plan, then remove what was planned; there is no way back from it.
 
-    The first run needs --confirm: look at a plan before. Commits that a ref or a hold reaches by now are left alone,
-    with all they have. Exit code 3: some files could not be removed, and a later run tries again. The next run of
-    `desilt gc` looks at everything once more.
+    The first run needs --confirm: look at a plan before. It covers later runs with the same --older-than and the same
+    --unreached-for, or a longer one. Commits that a ref or a hold reaches by now are left alone, with all they have.
+    Exit code 3: some files could not be removed, and a later run tries again. The next run of `desilt gc` looks at
+    everything once more.
     """
     told = Told()
     run_and_show(collection.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)

@@ -90,10 +90,11 @@ def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, a
 def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
     """Plan, then remove what was planned.
 
-    The first run needs --confirm: look at a plan before. A run that was cut off is finished first. Guards refuse to
-    go on (exit code 10, nothing removed) where something looks wrong: too large a share, no holder at all, clocks that
-    disagree. Objects that somebody holds again by now are left alone and counted. Exit code 3: some could not be
-    removed, and the next run tries again.
+    The first run needs --confirm: look at a plan before. It covers later runs that do the same or less; not one that
+    deletes if it was --to trash, looks at more than its --branch, or has a shorter --dropped-for. A run that was cut
+    off is finished first. Guards refuse to go on (exit code 10, nothing removed) where something looks wrong: too large
+    a share, no holder at all, clocks that disagree. Objects that somebody holds again by now are left alone and
+    counted. Exit code 3: some could not be removed, and the next run tries again.
     """
     told = Told()
     run_and_show(uncommitted.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)

@@ -82,7 +82,9 @@ def with_limits(command: Command) -> Command:
     )
     @click.option("--max-objects", type=click.IntRange(0), help="Refuse to remove more objects than this.")
     @click.option("--allow-empty", is_flag=True, help="Go on although nothing at all is held.")
-    @click.option("--confirm", is_flag=True, help="I have seen a plan of this; needed the first time.")
+    @click.option(
+        "--confirm", is_flag=True, help="I have seen a plan of this; needed the first time, and for more than then."
+    )
     @click.option(
         "--after-restore", is_flag=True, help="The database was restored from a copy; what it lost may go, too."
     )

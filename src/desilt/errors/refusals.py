@@ -115,7 +115,8 @@ class FirstRun(Refused):
     def __init__(self, job: str, run: str) -> None:
         self.job, self.run = job, run
         super().__init__(
-            f"this policy of {job!r} was never carried out here before; look at plan {run}, then pass --confirm"
+            f"this policy of {job!r} was never carried out here before, or not as far; "
+            f"look at plan {run}, then pass --confirm"
         )
 
 

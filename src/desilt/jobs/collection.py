@@ -36,14 +36,14 @@ from desilt.sweep import tidying
 JOB = "collect"
 LEAST_AGE = timedelta(hours=1)
 CLOCK_MARGIN = timedelta(minutes=10)
-POLICY = "what no ref reaches"
 YOUNG, ORDERED = "kept for being young, or let go of lately", "kept by holds on prefixes"
 
 
 def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     """The plan, written into the run's folder."""
     core, repository = source.repository.core, source.repository
-    before = run.now - limit(ask, core.ticket_life)
+    older_than = limit(ask, core.ticket_life)
+    before = run.now - older_than
     stage = Stages(spread.watch)
     with stage("tickets and staged"):  # before commits: an address only ever moves from the one to the other
         asked, staged = besides_commits(run, source, before, dropped_since(ask, run.now, core.clock()))
@@ -85,7 +85,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     }
     return Marked(
         answer,
-        POLICY,
+        f"what no ref reaches, older than {older_than}",
         before,
         {**staged.branches, METADATA: "ranges and metaranges"},
         inputs,
@@ -96,7 +96,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         stored=stored,
         measure=COMMITTED,
         dropped_for=ask.dropped_for,
-        period=min(run.now - before, ask.unreached_for),
+        period=min(run.now, core.clock()) - since,  # by either clock
         besides=Amount(tables.num_rows, sum(tables["size_bytes"].to_pylist())),
         base="",
         saves=None,
@@ -165,8 +165,9 @@ def judged(answer: Answer) -> int:
     return answer.objects.total()
 
 
-def policy(_repository: Repository, _plan: Plan) -> str:
-    return POLICY
+def policy(_repository: Repository, plan: Plan) -> str:
+    """What the plan was told: there is nothing else to go by."""
+    return plan.policy
 
 
 def tidied(repository: Repository, lock: Lock, plan: Plan) -> Mapping[str, str]:

@@ -33,9 +33,10 @@ JOB = "expire"
 def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
     """What is done to history; nothing is written but the run's folder."""
     core, wish = source.repository.core, ask.wish
+    now = min(run.now, core.clock())  # of what people agree to: a period by either clock
     if wish is None:
         raise AssertionError("an expiration is told what to expire")
-    if isinstance(wish, Expiry) and wish.before > min(run.now, core.clock()):
+    if isinstance(wish, Expiry) and wish.before > now:
         raise BadRequest(f"{wish.before:%Y-%m-%d %H:%M:%S %Z} is not over yet; give a time that has passed")
     stage = Stages(spread.watch)
     with stage("history"), core.database.read() as tx:
@@ -71,7 +72,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         held=len(seen.commits) - len(found.abandoned),
         stored=Amount(),
         measure=COMMITS,
-        period=run.now - wish.before if isinstance(wish, Expiry) else None,
+        period=now - wish.before if isinstance(wish, Expiry) else None,
         base="",
         saves=None,
         refs=[_going(seen, ref, why) for ref, why in found.deleted_refs.items()],

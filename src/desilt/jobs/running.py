@@ -33,7 +33,7 @@ from desilt.jobs import every
 from desilt.jobs.job import Ask, Job, Marked
 from desilt.jobs.place import opening
 from desilt.jobs.reporting import done, planned, publish
-from desilt.jobs.situation import let_pass, situation
+from desilt.jobs.situation import let_pass, quiet_since, situation
 from desilt.lake import dropped, ledger, locks, moves, repositories, tickets, timekeeping, traces, watermarks
 from desilt.lake.changes import run_began
 from desilt.lake.ledger import RunRow, RunState
@@ -102,6 +102,7 @@ def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     clock = repository.clock()
     if now is not None:
         check_date(now)
+    quiet_since(repository)  # before the store is asked for the time, and nobody can tell any more
     check_clock(repository)
     if not isinstance(repository.clock, ManualClock) and now is not None and now > clock:
         raise BadRequest(f"--now {now.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
@@ -207,6 +208,7 @@ def _begin(
         locks.check(move.tx, lock)
         if limits.clock_is_right:
             traces.agree(move.tx, repository.uid, seen.now)
+        traces.passed(move.tx, repository.uid, seen.now)
         if known is None:
             move.do(run_began(row_of(made, limits, seen, lock.fence)))
 

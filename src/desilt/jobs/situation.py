@@ -46,12 +46,20 @@ def situation(job: Job, repository: Repository, made: Plan) -> Situation:
 
 
 def quiet_since(repository: Repository, *others: datetime | None) -> datetime | None:
-    """The last that was done here before the clock may have jumped; ``others`` are traces that are known besides."""
+    """The last that was done here before the clock may have jumped; ``others`` are traces that are known besides.
+
+    It is remembered: whoever asks the store for the time next leaves a trace of this clock.
+    """
     if isinstance(repository.clock, ManualClock):
         return None  # it is meant to be moved
+    now = repository.clock()
     times = [one for one in (*others, timekeeping.last_asked(repository.store)) if one is not None]
     with repository.database.read() as tx:
-        return traces.quiet_since(tx, repository.core, repository.clock(), times)
+        found = traces.quiet_since(tx, repository.core, now, times)
+    if found is not None:
+        with repository.database.write() as tx:
+            traces.suspect(tx, repository.uid, found, now)
+    return found
 
 
 def let_pass(repository: Repository, made: Plan) -> None:

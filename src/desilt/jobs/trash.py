@@ -105,9 +105,10 @@ def empty(
     moves.check(repository.core)
     wanted = None if run_id is None else swept_run(repository, run_id).id
     with locks.held(repository.database, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
-        if clock_is_right:
-            with repository.database.write() as tx:
+        with repository.database.write() as tx:
+            if clock_is_right:
                 traces.agree(tx, repository.uid, now)
+            traces.passed(tx, repository.uid, now)
         heaps = [
             Heap(opening(repository, spread), lock, run, branch)
             for run, at in in_trash(repository)

@@ -26,12 +26,12 @@ from desilt.lake import watermarks
 from desilt.lake.database import Transaction
 from desilt.lake.ledger import BatchRow
 from desilt.lake.repository import Repository
-from desilt.runs.plan import Plan
+from desilt.runs.plan import ONE_BRANCH, Plan
 from desilt.runs.report import Amount
 from desilt.sources import handed_in
-from desilt.sources.held import as_json
+from desilt.sources.held import HeldFile, as_json
 from desilt.sources.inventory import Inventory, branch_uids, partitions, total
-from desilt.sources.lake import LakeSource, Ticketed
+from desilt.sources.lake import Committed, LakeSource, Ticketed
 from desilt.sources.spread import Spread
 
 JOB = "gc"
@@ -54,8 +54,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         staged = source.staged(run)
         dropped = source.dropped(run, dropped_since(ask, run.now, core.clock()))
     with stage("commits and ranges"):
-        committed = source.committed(run)
-        ordered = source.held(run, [hold for hold in committed.holds if hold.counts(now)])
+        committed, ordered = committed_and_ordered(run, source, now)
     with stage("inventory"):
         found = branch_uids(core.store, core.prefix)
         if ask.branch is not None:
@@ -92,7 +91,7 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         answer = judged()
         if answer.damaged and answer.damaged <= {file.key for file in committed.files}:  # a cache can be made again
             source.distrust(answer.damaged)
-            committed = source.committed(run)
+            committed, ordered = committed_and_ordered(run, source, now)
             answer = judged()
         if answer.damaged & {file.key for file in saved.pending}:
             raise CorruptTable(min(answer.damaged), "what the last run saved cannot be read; pass --full")
@@ -126,11 +125,18 @@ def mark(run: Run, source: LakeSource, spread: Spread, ask: Ask) -> Marked:
         committed.mark,
         held=committed.entries + staged.entries + tickets.file.rows,
         stored=judged_now + known,
-        measure=STORED if ask.branch is None else f"objects of branch {found[0]}",
+        measure=STORED if ask.branch is None else ONE_BRANCH + found[0],
+        period=ask.dropped_for - (run.now - now),  # less, where --now is ahead of the clock
         dropped_for=ask.dropped_for,
         base=saved.run or current(source),
         saves=None if ask.inventory else saved.after(answer, until, found, whole=ask.branch is None),
     )
+
+
+def committed_and_ordered(run: Run, source: LakeSource, now: datetime) -> tuple[Committed, HeldFile]:
+    """What commits hold, and what people ordered to be kept: of one moment, from which on a sweep looks for more."""
+    committed = source.committed(run)
+    return committed, source.held(run, [hold for hold in committed.holds if hold.counts(now)])
 
 
 def listed(run: Run, source: LakeSource, spread: Spread, ask: Ask, branches: list[str], saved: Saved) -> Inventory:

@@ -2,6 +2,8 @@
 
 A machine and a directory share one clock. If it jumps, everything in the lake looks
 old at once, and all that speaks against it is that nobody did anything in between.
+Whoever finds such a gap remembers it: what is done afterwards, by the same clock,
+covers it up.
 """
 
 from collections.abc import Iterable
@@ -10,9 +12,12 @@ from datetime import datetime, timedelta
 from desilt.domain.times import microseconds, moment
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
+from desilt.lake.timekeeping import TOLERANCE
 
 GAP = timedelta(days=30)
-LATELY = timedelta(days=7)  # what was done by a clock that has jumped since says nothing for it
+LATELY = timedelta(
+    days=7
+)  # of a lake without a run: what was done since by a clock that has jumped says nothing for it
 SOURCES = (
     "SELECT created_at AS at FROM commits WHERE repository = ?",
     "SELECT created_at FROM branches WHERE repository = ?",
@@ -23,35 +28,81 @@ SOURCES = (
     "SELECT ended_at FROM runs WHERE repository = ?",
     "SELECT dropped_at FROM dropped WHERE repository = ?",
     "SELECT opened_at FROM partitions WHERE branch IN (SELECT uid FROM branches WHERE repository = ?)",
+    "SELECT expires_at - ticket_life FROM tickets JOIN repositories ON uid = repository WHERE repository = ?",
 )
+MENDED = "quiet_seen_at > ? AND quiet_since >= ?"  # the clock is back where it was
 
 
 def quiet_since(tx: Transaction, core: Core, now: datetime, others: Iterable[datetime]) -> datetime | None:
-    """The last trace before a gap of more than thirty days that ended lately, and that nobody has called right.
+    """The last trace before a gap of more than thirty days that nobody has called right, if there is one.
 
-    ``others`` are traces that the database does not know.
+    One that is remembered, or else the first since the last run. ``others`` are traces that the database does not know.
     """
-    lately = microseconds(now - LATELY)
-    every = " UNION ALL ".join(SOURCES)
-    row = tx.one(
-        f"SELECT MAX(CASE WHEN at < ? THEN at END), MIN(CASE WHEN at >= ? THEN at END) FROM ({every}) AS traces",
-        *(lately, lately, *[core.uid] * len(SOURCES)),
+    known = tx.one(
+        f"SELECT quiet_since FROM repositories WHERE uid = ? AND quiet_since IS NOT NULL AND NOT ({MENDED})",
+        *(core.uid, *_mended(now)),
     )
-    assert row is not None
-    tickets = tx.rows("SELECT expires_at FROM tickets WHERE repository = ?", core.uid)
-    times = [moment(at) for at in row if at is not None]
-    times += [moment(at) - core.ticket_life for (at,) in tickets]
-    times += [one for one in others if one <= now]
-    before = max((one for one in times if one < now - LATELY), default=None)
-    after = min((one for one in times if one >= now - LATELY), default=now)
-    if before is None or after - before <= GAP:
+    if known is not None:
+        return moment(known[0])
+    times = [microseconds(one) for one in (*others, now)]
+    traces = " UNION ALL ".join((*SOURCES, *["SELECT CAST(? AS BIGINT)"] * len(times)))
+    values = (*[core.uid] * len(SOURCES), *times)
+    begin = _last_run(tx, core.uid, now)
+    if begin is None:
+        begin = _only(tx, f"SELECT MAX(at) FROM ({traces}) AS traces WHERE at < ?", *values, microseconds(now - LATELY))
+    if begin is None:
         return None
-    agreed = tx.one("SELECT clock_right_at FROM repositories WHERE uid = ?", core.uid)
-    if agreed and agreed[0] is not None and moment(agreed[0]) >= after:
-        return None
-    return before
+    gap = _only(
+        tx,
+        "SELECT MIN(since) FROM (SELECT at, LAG(at) OVER (ORDER BY at) AS since "
+        f"FROM ({traces}) AS traces WHERE at >= ? AND at <= ?) AS gaps WHERE at - since > ? AND at > ?",
+        *(*values, begin, microseconds(now), GAP // timedelta(microseconds=1), _called_right(tx, core.uid, now)),
+    )
+    return None if gap is None else moment(gap)
+
+
+def _last_run(tx: Transaction, repository: str, now: datetime) -> int | None:
+    """When the run began that passed last; one that is on record as later was let pass by a clock that was wrong."""
+    found = "SELECT started_at FROM runs WHERE repository = ? AND started_at <= ? ORDER BY fence DESC, id LIMIT 1"
+    return _only(tx, found, repository, microseconds(now))
+
+
+def _called_right(tx: Transaction, repository: str, now: datetime) -> int:
+    """Until when gaps have ended that somebody has called right; 0 where that was said by another clock, or never."""
+    at = _only(tx, "SELECT clock_right_at FROM repositories WHERE uid = ?", repository)
+    return at if at is not None and at <= microseconds(now) else 0
+
+
+def _only(tx: Transaction, sql: str, *values: object) -> int | None:
+    row = tx.one(sql, *values)
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def suspect(tx: Transaction, repository: str, since: datetime, now: datetime) -> None:
+    """Remember that nothing was done for long before ``now``; the first time counts."""
+    tx.execute(
+        "UPDATE repositories SET quiet_since = ?, quiet_seen_at = ? WHERE uid = ? AND quiet_since IS NULL",
+        *(microseconds(since), microseconds(now), repository),
+    )
 
 
 def agree(tx: Transaction, repository: str, now: datetime) -> None:
     """Somebody says that the clock is right."""
-    tx.execute("UPDATE repositories SET clock_right_at = ? WHERE uid = ?", microseconds(now), repository)
+    tx.execute(
+        "UPDATE repositories SET clock_right_at = ?, quiet_since = NULL, quiet_seen_at = NULL WHERE uid = ?",
+        *(microseconds(now), repository),
+    )
+
+
+def passed(tx: Transaction, repository: str, now: datetime) -> None:
+    """A run was let pass: what was seen, and said, by a clock that was mended since counts no longer."""
+    tx.execute(
+        f"UPDATE repositories SET quiet_since = NULL, quiet_seen_at = NULL WHERE uid = ? AND {MENDED}",
+        *(repository, *_mended(now)),
+    )
+    ahead = microseconds(now + TOLERANCE)
+    tx.execute("UPDATE repositories SET clock_right_at = NULL WHERE uid = ? AND clock_right_at > ?", repository, ahead)
+
+
+def _mended(now: datetime) -> tuple[int, int]:
+    return microseconds(now + TOLERANCE), microseconds(now - GAP)

@@ -22,6 +22,7 @@ from desilt.runs.report import Amount
 FILE = "plan.json"
 SWEPT = "swept.json"  # beside it, once a sweep of it has begun
 VERSION = 2
+ONE_BRANCH = "objects of branch "  # with its uid: the measure of a plan that did not look at the whole repository
 
 
 class Action(StrEnum):

@@ -15,7 +15,7 @@ from typing import Any
 from desilt.domain.history import Commit
 from desilt.domain.keeping import walk_down
 from desilt.domain.run import Run
-from desilt.errors import CorruptTable, NotFound, OtherPolicy, Unreadable
+from desilt.errors import CorruptTable, NotFound, OtherPolicy
 from desilt.lake import commits, holds, locks, repositories
 from desilt.lake.changes import CommitsCollected
 from desilt.lake.database import Transaction
@@ -29,7 +29,6 @@ from desilt.sources.graph import see
 from desilt.sources.unreached import let_go_since
 
 FILE = "inputs/commits.txt"
-LEFT = "left.txt"
 PAGE = 5_000
 LOOKS = 10
 
@@ -60,7 +59,6 @@ def take(repository: Repository, lock: Lock, plan: Plan) -> dict[str, str]:
         with repository.database.read() as tx:
             live, generation = staying(tx, repository, plan, ids[page * PAGE :])
         looks += 1
-    _write_left(repository, plan, ids)
     return {}
 
 
@@ -90,13 +88,10 @@ def planned(repository: Repository, plan: Plan) -> list[str]:
     return [line.partition("\t")[0] for line in text.splitlines()]
 
 
-def left(repository: Repository, plan: Plan) -> list[str]:
-    """The metaranges of commits that were to go, and that something reaches again."""
-    folder = Folder(repository.store, repository.prefix, run_of(plan))
-    try:
-        return folder.get_text(LEFT).split()
-    except NotFound:
-        raise Unreadable(f"{folder.root}{LEFT} is missing: commits come first; go on with `desilt sweep`") from None
+def left(tx: Transaction, repository: Repository, ids: Sequence[str]) -> set[str]:
+    """The metaranges of those commits, planned to go, that are still there: something reaches them again."""
+    fetch = commits.fetching(tx, repository.uid)
+    return {fetch(name).metarange for name in commits.there(tx, repository.uid, ids)}
 
 
 def done(repository: Repository, plan: Plan) -> int:
@@ -117,11 +112,3 @@ def _take(tx: Transaction, repository: Repository, plan: Plan, ids: Sequence[str
     if there:
         with moving_in(tx, repository.core, mark) as made:
             made.do(CommitsCollected(tuple(name for name in ids if name in there), plan.run))
-
-
-def _write_left(repository: Repository, plan: Plan, ids: Sequence[str]) -> None:
-    with repository.database.read() as tx:
-        fetch = commits.fetching(tx, repository.uid)
-        found = sorted({fetch(name).metarange for name in commits.there(tx, repository.uid, ids)})
-    folder = Folder(repository.store, repository.prefix, run_of(plan))
-    folder.put_text(LEFT, "".join(f"{metarange}\n" for metarange in found))

@@ -20,7 +20,7 @@ from desilt.errors import (
     WrongTime,
 )
 from desilt.lake.ledger import RunRow, RunState
-from desilt.runs.plan import Plan
+from desilt.runs.plan import ONE_BRANCH, Action, Plan
 from desilt.runs.report import Amount
 
 CLOCKS = timedelta(minutes=10)  # how far they may be apart
@@ -103,12 +103,30 @@ def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Non
 
 
 def covers(run: RunRow, plan: Plan) -> bool:
-    """Whether what was agreed to with ``run`` is as much as ``plan`` does: the same, on what is as old or older."""
+    """Whether what was agreed to with ``run`` is as much as ``plan`` does: the same, on what is as old or older.
+
+    The whole repository is more than a branch of it, and to delete is more than to move to the trash.
+    """
     if (run.job, run.policy) != (plan.job, plan.policy) or not (run.objects or run.refs or run.edits):
+        return False
+    if run.measure != plan.measure and run.measure.startswith(ONE_BRANCH):
+        return False
+    if run.action != Action.DELETE and plan.action is Action.DELETE:
         return False
     if plan.period is None:
         return True
     return run.period is not None and plan.period + SAME_PERIOD // timedelta(microseconds=1) >= run.period
+
+
+def agreed_period(plan: Plan, limits: Limits, seen: Situation) -> int | None:
+    """What later runs are covered by: of a run that nobody confirmed anew, what was confirmed before.
+
+    Its own may be shorter by a minute, and each would cover the next.
+    """
+    before = [run.period for run in seen.runs if run.period is not None and covers(run, plan)]
+    if plan.period is None or limits.confirm or not before:
+        return plan.period
+    return max(plan.period, min(before))
 
 
 def check_clocks(plan: Plan, limits: Limits, seen: Situation) -> None:
@@ -203,6 +221,6 @@ def row(plan: Plan, limits: Limits, seen: Situation, fence: int) -> RunRow:
         measure=plan.measure,
         stored_objects=plan.size.objects,
         stored_bytes=plan.size.bytes,
-        period=plan.period,
+        period=agreed_period(plan, limits, seen),
         agreed=int(agreed),
     )

@@ -20,7 +20,7 @@ from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.sources.range_cache import entries_of
 from desilt.sweep import moved
-from desilt.sweep.commits import left
+from desilt.sweep.commits import left, planned
 from desilt.sweep.orders import check_policy
 
 Flags = npt.NDArray[np.bool_]
@@ -40,6 +40,7 @@ class Recheck:
 
     def catch_up(self) -> None:
         """Read what has come to hold something since the last look."""
+        going = planned(self._repository, self._plan) if self._left else ()
         with self._repository.database.read() as tx:
             generation = repositories.generation(tx, self._repository.uid)
             if repositories.mark_at(tx, self._repository.uid, self._plan.generation) != self._plan.mark:
@@ -50,15 +51,14 @@ class Recheck:
                 return
             check_policy(tx, self._plan)
             new = commits.metaranges_since(tx, self._repository.uid, self.generation)
+            new |= left(tx, self._repository, going)
             orders = [
                 hold
                 for hold in holds.since(tx, self._repository.uid, self._plan.generation)
                 if hold.counts(min(self._plan.now, self._repository.clock()))
             ]
             found = self._moved(tx) | {moved.Moved(one) for one in self._ordered(tx, orders)}
-        if self._left:
-            new |= set(left(self._repository, self._plan))
-            self._left = False
+        self._left = False
         if self._plan.watches is None:
             for metarange in sorted(new):
                 self._add(metarange, passing_over=self._known())

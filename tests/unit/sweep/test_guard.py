@@ -22,7 +22,7 @@ from desilt.errors import (
     WrongTime,
 )
 from desilt.lake.ledger import RunRow, RunState
-from desilt.runs.plan import Action, Plan, PlanFile
+from desilt.runs.plan import ONE_BRANCH, Action, Plan, PlanFile
 from desilt.runs.report import Amount
 from desilt.sweep.guard import Limits, Situation, guard, row
 
@@ -365,6 +365,38 @@ def test_a_confirmation_covers_its_period_and_longer_ones():
     refused(FirstRun, plan(period=days(0.02)), seen=seen)
     passes(plan(period=days(29)), Limits(confirm=True), seen)
     refused(FirstRun, plan(period=days(30)), seen=situation(runs=(earlier(),)))  # nobody knows for how long
+
+
+def test_small_steps_below_what_is_tolerated_are_not_passed_on():
+    """A run that nobody confirmed anew covers what was confirmed, not what it did."""
+    minute, day = 60_000_000, 86_400_000_000
+    seen = situation(runs=(earlier(period=30 * day),))
+    a_little_less = plan(period=30 * day - minute)
+    passes(a_little_less, seen=seen)
+    assert row(a_little_less, Limits(), seen, 1).period == 30 * day
+    assert row(a_little_less, Limits(confirm=True), seen, 1).period == 30 * day - minute
+    assert row(plan(period=60 * day), Limits(), seen, 1).period == 60 * day
+    after = situation(runs=(row(a_little_less, Limits(), seen, 1), *seen.runs))
+    refused(FirstRun, plan(period=30 * day - 2 * minute), seen=after)
+    assert row(a_little_less, Limits(), situation(runs=()), 1).period == 30 * day - minute
+
+
+def test_a_yes_to_the_trash_is_none_to_deleting():
+    trashed, deleted = situation(runs=(earlier(action="trash"),)), situation(runs=(earlier(action="delete"),))
+    refused(FirstRun, seen=trashed)
+    passes(plan(action=Action.TRASH), seen=trashed)
+    passes(plan(action=Action.TRASH), seen=deleted)
+    passes(seen=deleted)
+
+
+def test_a_yes_to_one_branch_is_none_to_another_or_to_all():
+    dev, main = ONE_BRANCH + "dev", ONE_BRANCH + "main"
+    one, all_of_it = situation(runs=(earlier(measure=dev),)), situation(runs=(earlier(measure=MEASURE),))
+    refused(FirstRun, seen=one)
+    refused(FirstRun, plan(measure=main), seen=one)
+    passes(plan(measure=dev), seen=one)
+    passes(plan(measure=dev), seen=all_of_it)
+    passes(seen=all_of_it)
 
 
 def test_runs_of_other_jobs_confirm_nothing():
