@@ -11,12 +11,12 @@ import pytest
 from copies import backup, cut_off, put_back
 from desilt.clock import ManualClock
 from desilt.domain.policy import parse
-from desilt.errors import Conflict, FencedOff, FirstRun, OtherPolicy, StagedLost, WentBack
+from desilt.errors import Conflict, FencedOff, FirstRun, Locked, OtherPolicy, StagedLost, WentBack, WrongTime
 from desilt.jobs import collection, holding, lifecycle, outcomes, recovery, running, setting, trash, uncommitted
 from desilt.jobs.job import Ask
 from desilt.jobs.recovery import recover
 from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, journal, moves, restored, schema, traces, watermarks
+from desilt.lake import Lake, journal, locks, moves, restored, schema, traces, watermarks
 from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.lake.holds import Kind
@@ -26,6 +26,7 @@ from desilt.sources.spread import in_process
 from desilt.sweep import sweeping
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
+from editing import forget_files, tables
 from words import contents, stage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -248,6 +249,36 @@ def test_a_hold_whose_lifting_is_the_last_on_record_stays(repo, told):
     moves.check(repo.core)
 
 
+def test_a_commit_that_was_cut_off_and_whose_table_is_gone_since_is_left_out(repo):
+    committed(repo, "data/a")
+    copy = backup(repo.database)
+    repo.create_tag("v1", "main")
+    repo.put("main", "data/b", b"b")
+    made = cut_off(repo, lambda repo: repo.commit("main", "cut off"))
+    (name, *_) = sorted(tables(repo, made) - tables(repo, repo.resolve("main").commit))
+    put_back(repo.database, copy)
+    forget_files(repo, [name])
+    assert recover(repo).moves == 1
+    assert contents(repo, "main") == {"data/a": "data/a"}
+    committed(repo, "data/c")
+    assert check(repo, deep=True).sound
+
+
+def test_a_policy_that_was_cut_off_is_set_and_whoever_runs_by_it_is_asked(repo):
+    """Whoever set it may have seen the other one since."""
+    committed(repo, "logs/a", "logs/b", "data/c")
+    setting.keep(repo, LOGS)
+    later(repo, days=9)
+    run(lifecycle.job, repo, in_process, Ask(), ALL)
+    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    committed(repo, "logs/d")
+    later(repo, days=9)
+    cut_off(repo, lambda repo: setting.keep(repo, LOGS))
+    with pytest.raises(FirstRun):
+        run(lifecycle.job, repo, in_process, Ask(), Limits(max_share=1.0))
+    assert setting.kept(repo).policy == LOGS
+
+
 def test_what_was_agreed_to_before_a_recovery_is_asked_again(repo):
     """The last policy on record may be one that was cut off: a run by it is looked at first."""
     usual = Limits(max_share=1.0)
@@ -330,16 +361,17 @@ def test_uploads_since_the_copy_stay_through_every_run_until_somebody_says_other
     assert restored.kept_since(repo.core) is None
 
 
-def test_objects_in_a_partition_that_the_database_never_opened_are_evidence_enough(repo):
+@pytest.mark.parametrize("job", [lambda repo: gc(repo), expire_logs], ids=["gc", "lifecycle"])
+def test_objects_in_a_partition_that_the_database_never_opened_are_evidence_enough(repo, job):
     """Nothing has moved since the copy, so the journal has nothing to tell."""
-    committed(repo, "data/a")
+    committed(repo, "data/a", "logs/b")
     copy = backup(repo.database)
     later(repo, hours=3)
     lost = repo.put("main", "staged/since", b"x").address
     put_back(repo.database, copy)
     later(repo, days=9)
     with pytest.raises(WentBack, match="which the database never opened"):
-        gc(repo)
+        job(repo)
     recover(repo)
     gc(repo)
     assert lost in stored(repo)
@@ -361,6 +393,21 @@ def test_what_a_lost_commit_took_the_place_of_is_left_alone_for_a_day(repo):
     later(repo, days=1, hours=1)
     gc(repo)
     assert old not in stored(repo)
+
+
+def test_what_goes_with_a_branch_that_is_deleted_again_is_left_alone_for_a_day(repo):
+    repo.create_branch("dev", "main")
+    old = repo.put("dev", "a", b"staged for weeks").address
+    later(repo, days=40)
+    repo.create_tag("v1", "main")
+    copy = backup(repo.database)
+    repo.delete_branch("dev", force=True)
+    repo.create_tag("v2", "main")
+    put_back(repo.database, copy)
+    later(repo, days=3)
+    recover(repo)
+    assert gc(repo).keep["dropped"].objects == 1
+    assert old in stored(repo)
 
 
 def test_what_was_put_after_the_restore_by_a_clock_that_is_behind_stays_staged(repo):
@@ -432,6 +479,45 @@ def test_a_run_that_is_cut_off_as_it_begins_is_finished_by_the_next(repo, garbag
 
 
 # ---- two at once
+
+
+def test_whoever_works_with_the_database_that_was_lost_is_stopped_by_a_recovery(repo, garbage):
+    """It is not lost after all: two machines, two databases, one store."""
+    copy = backup(repo.database)
+    moves_on(repo)
+    lost = backup(repo.database)
+    put_back(repo.database, copy)
+    recover(repo)
+    put_back(repo.database, lost)
+    for act in (gc, lambda repo: repo.create_tag("v9", "main"), lambda repo: trash.empty(repo, in_process)):
+        with pytest.raises(WentBack, match="database recovered"):
+            act(repo)
+    assert {one.address for one in garbage} <= stored(repo)
+
+
+def test_a_recovery_of_a_sound_lake_changes_nothing_and_takes_nothing_from_anybody(repo):
+    """Somebody's move is under way, and another's run at work."""
+    cut_off(repo, lambda repo: repo.create_tag("v1", "main"))
+    assert not recovery.survey(repo)
+    recover(repo)
+    assert restored.kept_since(repo.core) is None
+    with locks.held(repo.database, repo.uid, run="another") as lock:
+        with pytest.raises(Locked):
+            recover(repo)
+        with repo.database.write() as tx:
+            locks.check(tx, lock)
+    repo.create_tag("v2", "main")
+    assert {tag.name for tag in repo.tags()} == {"v1", "v2"}
+
+
+def test_a_recovery_by_a_wrong_clock_is_refused(repo):
+    copy = backup(repo.database)
+    moves_on(repo)
+    put_back(repo.database, copy)
+    ahead = Lake(repo.database, repo.store, clock=lambda: START + 365 * DAY).repository("demo")
+    with pytest.raises(WrongTime):
+        recover(ahead)
+    assert restored.kept_since(repo.core) is None
 
 
 def test_of_two_recoveries_the_one_that_was_overtaken_changes_nothing(repo, monkeypatch):
