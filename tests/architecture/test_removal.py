@@ -84,7 +84,7 @@ def test_only_the_lake_deletes_rows_and_never_repositories_or_the_ledger():
     }
     assert {name for name, _ in found if not name.startswith("lake/")} == set()
     assert {(name, table) for name, table in found if table.lower() in kept} == set()
-    may_go = {"staging", "staging_1", "tickets", "dropped", "sealed", "branches", "tags", "holds", "commits"}
+    may_go = {"staging", "staging_1", "tickets", "intents", "dropped", "sealed", "branches", "tags", "holds", "commits"}
     assert {table for _, table in found} <= may_go
     assert len(found) > 6
 

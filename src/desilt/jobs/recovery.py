@@ -15,7 +15,7 @@ from desilt.jobs import outcomes
 from desilt.jobs.running import check_clock
 from desilt.lake import changes, commits, journal, locks, moves, repositories, restored, staging, watermarks
 from desilt.lake.change import Change, read
-from desilt.lake.changes import RunBegan
+from desilt.lake.events import DatabaseRecovered, RunBegan
 from desilt.lake.journal import Known
 from desilt.lake.ledger import RunRow
 from desilt.lake.repository import Repository
@@ -120,7 +120,7 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
                 moves.redo(tx, core, made[-1], late=True)
             else:
                 made = made[:-1]
-            moves.leave(tx, core, mark, found.newest, changes.DatabaseRecovered())
+            moves.leave(tx, core, mark, found.newest, DatabaseRecovered())
             restored.recovered(tx, core)
     commits_made = sum(isinstance(change, changes.Committed) for change in _changes(made))
     return Recovered(len(made), commits_made, len(found.runs), removed, len(found.partitions), dropped, since)

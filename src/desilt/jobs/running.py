@@ -35,7 +35,7 @@ from desilt.jobs.place import opening
 from desilt.jobs.reporting import done, planned, publish
 from desilt.jobs.situation import let_pass, quiet_since, situation
 from desilt.lake import dropped, ledger, locks, moves, repositories, tickets, timekeeping, traces, watermarks
-from desilt.lake.changes import run_began
+from desilt.lake.events import run_began
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.locks import Lock
 from desilt.lake.repository import Repository

@@ -10,7 +10,7 @@ from desilt.jobs.place import opening
 from desilt.jobs.running import check_clock
 from desilt.jobs.situation import quiet_since
 from desilt.lake import ledger, locks, moves, tombstones, traces, watermarks
-from desilt.lake.changes import BroughtBack
+from desilt.lake.events import BroughtBack
 from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.repository import Repository
 from desilt.lake.tombstones import State

@@ -1,21 +1,20 @@
-"""What a move can change: refs, commits, holds, policies, and what is on record of runs.
+"""What a move can change: refs, commits, holds, policies, history.
 
 Fields are what JSON can hold; times are microseconds.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from desilt.domain.address import uid
 from desilt.domain.history import Commit
 from desilt.domain.times import microseconds, moment
-from desilt.lake import commits, holds, ledger, policies, refs, repositories, staging, tombstones, watermarks
+from desilt.lake import commits, holds, policies, refs, repositories, staging, tombstones, watermarks
 from desilt.lake.change import Change, Moment
 from desilt.lake.database import Transaction
 from desilt.lake.dropped import Dropping
 from desilt.lake.holds import Hold, Kind
-from desilt.lake.ledger import RunRow, RunState
 from desilt.lake.refs import Branch, Tag
 from desilt.lake.tombstones import State
 
@@ -253,62 +252,3 @@ class TablesBack(Change):
 
     def __str__(self) -> str:
         return f"{len(self.stones)} tables brought back"
-
-
-@dataclass(frozen=True, slots=True)
-class RunBegan(Change):
-    """A run was let pass by the guard, and begins to remove."""
-
-    row: Mapping[str, Any]
-
-    def apply(self, tx: Transaction, move: Moment) -> None:
-        ledger.begin(tx, move.repository, self.run)
-
-    @property
-    def run(self) -> RunRow:
-        facts = dict(self.row)
-        return RunRow(**{**facts, "started_at": moment(facts["started_at"]), "state": RunState(facts["state"])})
-
-    def __str__(self) -> str:
-        return f"run {self.row['id']} of {self.row['job']}"
-
-
-def run_began(row: RunRow) -> RunBegan:
-    return RunBegan({**asdict(row), "started_at": microseconds(row.started_at)})
-
-
-@dataclass(frozen=True, slots=True)
-class BroughtBack(Change):
-    """What a run had removed is about to be put where it was: a database that does not know would remove it again."""
-
-    run: str
-
-    def apply(self, tx: Transaction, move: Moment) -> None:
-        """Each tombstone is lifted once its object is there."""
-
-    def __str__(self) -> str:
-        return f"run {self.run} brought back from the trash"
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseRecovered(Change):
-    """Whoever still works with the database that was lost finds a move here that it does not know."""
-
-    def apply(self, tx: Transaction, move: Moment) -> None:
-        """What was brought back are moves of their own."""
-
-    def __str__(self) -> str:
-        return "database recovered"
-
-
-@dataclass(frozen=True, slots=True)
-class GivenUp(Change):
-    """Records up to this one count no longer: of moves that were cut off, or lost with a database, not wanted back."""
-
-    newest: int
-
-    def apply(self, tx: Transaction, move: Moment) -> None:
-        """Nothing: whoever follows the journal passes over them."""
-
-    def __str__(self) -> str:
-        return f"moves up to {self.newest} given up"

@@ -17,6 +17,7 @@ from desilt.lake import changes, commits, intents, journal, repositories, restor
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
 from desilt.lake.database import Transaction
+from desilt.lake.events import GivenUp
 from desilt.lake.holds import Kind
 
 MARK_BYTES = 8
@@ -126,7 +127,7 @@ def settle(core: Core) -> None:
         if repositories.generation(tx, core.uid) != record.follows:
             return  # it was only under way
         if needed is None or _releases(record) or not fits(tx, core, record, needed):
-            leave(tx, core, mark, record.generation, changes.GivenUp(record.generation))
+            leave(tx, core, mark, record.generation, GivenUp(record.generation))
             return
         redo(tx, core, record)
         if any(said["do"] == changes.PolicySet.__name__ for said in record.changes):
