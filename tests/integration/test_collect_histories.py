@@ -120,9 +120,9 @@ def test_a_tag_that_comes_and_goes_between_two_pages_leaves_no_commit_without_it
     repo.create_tag("look", two)
     real, pages = taking._take, []
 
-    def take(tx, repository, plan, ids):
+    def take(tx, repository, plan, ids, mark):
         pages.append(ids)
-        real(tx, repository, plan, ids)
+        real(tx, repository, plan, ids, mark)
 
     def then():
         if len(pages) == 1 and repo.tags():

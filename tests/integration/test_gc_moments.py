@@ -4,6 +4,7 @@ Runs judge by a time that is days ahead, so that whatever they believe to be unu
 """
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,7 +21,7 @@ from desilt.sources.spread import in_process
 from desilt.sweep.condemn import CLOCK_MARGIN
 from desilt.sweep.guard import Limits
 from desilt.testing import oracle
-from words import contents
+from words import contents, stage
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True, max_plan_age=timedelta(days=9))
 LIFE, SECOND = timedelta(hours=24), timedelta(seconds=1)
@@ -118,3 +119,22 @@ def held_again(repo, made):
     swept = sweep(repo, in_process, made.run, SURE).swept
     assert swept.asked + swept.held_again == made.removed.objects
     return swept.held_again
+
+
+@pytest.mark.parametrize("rewritten", [False, True], ids=["", "rewritten"])
+def test_what_a_later_commit_has_is_kept_whatever_the_list_of_judged_ranges_says(repo, rewritten):
+    """What the list names is not read again: whoever could write there would name the ranges of that commit."""
+    repo.put("main", "kept", b"kept")
+    repo.commit("main", "kept")
+    entry = repo.put("main", "a", b"a")
+    repo.reset("main")
+    made = plan(uncommitted.job, repo, in_process, replace(ahead(repo), dropped_for=timedelta(0))).run
+    stage(repo, "main", entry)
+    later = repo.commit("main", "wanted after all")
+    key = f"{repo.prefix}_desilt/runs/gc/{made}/inputs/ranges.txt"
+    assert repo.store.get(key)
+    if rewritten:
+        ranges = [listed.id for listed in repo.ranges.metarange(later.metarange)]
+        repo.store.put(key, ["\n".join(ranges).encode()])
+    sweep(repo, in_process, made, SURE)
+    assert contents(repo, "main") == {"a": "a", "kept": "kept"}

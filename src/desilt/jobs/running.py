@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 
 from desilt.clock import ManualClock
 from desilt.domain.run import Run, new_run
@@ -122,6 +123,7 @@ def _plan(
 ) -> tuple[Plan, Report]:
     moves.check(repository.core)
     marked = _mark(job, repository, spread, ask, opened)
+    folder = Folder(repository.store, repository.prefix, opened)
     made = Plan(
         run=opened.id,
         job=job.name,
@@ -146,10 +148,10 @@ def _plan(
         period=None if marked.period is None else marked.period // timedelta(microseconds=1),
         probed=probed,
         after_restore=ask.after_restore,
+        ranges=sha256(judged).hexdigest() if (judged := folder.judged_ranges()) else "",
         dropped_for=marked.dropped_for // timedelta(microseconds=1),
     )
     report = planned(repository, opened, marked, ask.action)
-    folder = Folder(repository.store, repository.prefix, opened)
     spread.watch.begins("report")
     if marked.change is not None:
         folder.put_text(HISTORY, marked.change.to_json())

@@ -70,6 +70,7 @@ class Plan:
     period: int | None = None  # microseconds: how long what goes was kept at least; None: its policy says so
     probed: datetime | None = None  # when somebody last asked the store for the time, before the plan was made
     after_restore: bool = False  # somebody said that what a restored database lost may go
+    ranges: str = ""  # the SHA-256 of the list of ranges that were judged; "" if there is none
     dropped_for: int = 0  # microseconds for which an object is left alone once nothing points to it
 
     @property

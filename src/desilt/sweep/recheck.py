@@ -5,11 +5,13 @@ are few, and what they bring is read here, once for each new range. A plan that
 relies on refs and rules (it *watches* them) is judged again by those too.
 """
 
+from hashlib import sha256
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from desilt.errors import NotFound, WentBack
+from desilt.errors import WentBack
 from desilt.frames.hashing import Hashes, address_hash
 from desilt.lake import commits, holds, repositories
 from desilt.lake.database import Transaction
@@ -101,9 +103,7 @@ class Recheck:
 
     def _known(self) -> set[str]:
         if self._judged is None:
-            folder = Folder(self._repository.store, self._repository.prefix, run_of(self._plan))
-            try:
-                self._judged = set(self._repository.store.get(folder.ranges).decode().split())
-            except NotFound:
-                self._judged = set()  # then everything in the new commits counts as new
+            judged = Folder(self._repository.store, self._repository.prefix, run_of(self._plan)).judged_ranges()
+            whole = sha256(judged).hexdigest() == self._plan.ranges
+            self._judged = set(judged.decode().split()) if whole else set()  # then all in new commits counts as new
         return self._judged
