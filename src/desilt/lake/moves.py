@@ -8,11 +8,11 @@ gives it up.
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 from desilt.domain.record import Record
-from desilt.errors import Conflict, MissingTable, StorageFailed, WentBack
+from desilt.errors import Conflict, DesiltError, MissingTable, StorageFailed, WentBack
 from desilt.lake import changes, commits, intents, journal, repositories, restored, returning, tombstones
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
@@ -31,6 +31,7 @@ class Move:
         self.tx, self._core, self._changes = tx, core, list[Change]()
         self.generation, self._follows = repositories.begin_move(tx, core.uid, number=number)
         self._moment = Moment(core.uid, self.generation, mark, core.clock())
+        self.on_record = False
 
     @property
     def at(self) -> datetime:
@@ -51,6 +52,7 @@ class Move:
         before = repositories.mark_at(self.tx, self._core.uid, self._follows)
         said = tuple(facts(change) for change in self._changes)
         record = Record(self.generation, self._follows, before, self._moment.mark, self.at, said)
+        self.on_record = True  # from here on, perhaps
         try:
             mine = journal.write(self._core, record)
         except StorageFailed as error:
@@ -62,9 +64,15 @@ class Move:
 @contextmanager
 def moving(core: Core) -> Iterator[Move]:
     """A transaction of its own that moves something."""
-    mark = intend(core)
-    with core.database.write() as tx, moving_in(tx, core, mark) as made:
-        yield made
+    mark, made = intend(core), None
+    try:
+        with core.database.write() as tx, moving_in(tx, core, mark) as made:
+            yield made
+    except DesiltError:
+        if made is None or not made.on_record:  # it was refused
+            with suppress(StorageFailed), core.database.write() as tx:
+                intents.forget(tx, core.uid, mark)
+        raise
 
 
 def intend(core: Core) -> str:
