@@ -87,6 +87,7 @@ def unrecorded() -> Iterator[None]:
     with (
         mock.patch.object(journal, "newer", return_value=(None, [])),
         mock.patch.object(journal, "write", journal_kept),
+        mock.patch.object(moves, "new_intent", side_effect=lambda _: moves.new_mark()),
     ):
         yield
 

@@ -246,7 +246,7 @@ def tell(pond, name, events):
 def test_an_order_to_keep_counts_from_whatever_moment_of_a_job_it_is_made(pond, name):
     """Every object in turn: an order between two looks is an order like any other."""
     kinds, numbers = itertools.cycle(("hold_an_address", "hold_a_prefix", "hold_a_commit")), itertools.count()
-    for step in range(random.randrange(9), steps_of(pond, name), 9):
+    for step in range(random.randrange(14), steps_of(pond, name), 14):
         tell(pond, name, {step: (next(kinds), next(numbers))})
 
 
@@ -258,7 +258,7 @@ def test_an_order_to_keep_an_object_counts_from_any_moment_of_gc(pond):
         address = stored[number]
         repo.database.close()
     kept = set()
-    for step in (*range(random.randrange(9), steps_of(pond, "gc"), 9), steps_of(pond, "gc") - 1):
+    for step in (*range(random.randrange(14), steps_of(pond, "gc"), 14), steps_of(pond, "gc") - 1):
         _, judge = tell(pond, "gc", {step: ("hold_an_address", number)})
         kept.add(address not in judge.condemned)
     assert kept == {True, False}  # until it is condemned, and not afterwards
@@ -274,7 +274,7 @@ def test_whatever_others_do_at_some_moment_of_a_job_counts(pond, name):
 @pytest.mark.parametrize("name", JOBS)
 def test_several_things_that_others_do_count_together(pond, name):
     count = steps_of(pond, name)
-    for _ in range(6):
+    for _ in range(4):
         chosen = random.sample(range(count), 4)
         tell(pond, name, {step: (random.choice(list(EVENTS)), random.randrange(20)) for step in chosen})
 

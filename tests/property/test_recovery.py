@@ -223,7 +223,7 @@ def told(seed, directory):
 
 
 def test_a_database_restored_from_a_copy_is_as_it_was(tmp_path):
-    for _ in range(12):
+    for _ in range(8):
         told(random.randrange(2**40), tmp_path).database.close()
 
 
