@@ -306,31 +306,35 @@ def garbage(repo, branch):
     days(repo, 3)
 
 
-def test_a_yes_to_a_branch_and_its_trash_is_none_to_deleting_everywhere(repo, dead):  # noqa: ARG001
+def gc(repo, limits=USUAL, **ask):
+    return run(uncommitted.job, repo, in_process, Ask(**ask), limits)[-1].swept
+
+
+@pytest.mark.usefixtures("dead")
+def test_a_yes_to_a_branch_and_its_trash_is_none_to_deleting_everywhere(repo):
     repo.create_branch("dev", "main")
-    gc = lambda limits=USUAL, **ask: run(uncommitted.job, repo, in_process, Ask(**ask), limits)[-1].swept  # noqa: E731
     garbage(repo, "dev")
-    assert gc(ALL, branch="dev", action=Action.TRASH).removed == 1
+    assert gc(repo, ALL, branch="dev", action=Action.TRASH).removed == 1
     garbage(repo, "main")
     garbage(repo, "dev")
     for more in ({"action": Action.TRASH}, {"branch": "dev"}, {"branch": "main", "action": Action.TRASH}):
         with pytest.raises(FirstRun):
-            gc(**more)
-    assert gc(Limits(max_share=1.0), branch="dev", action=Action.TRASH).removed == 1
-    assert gc(ASKED).removed == 1
+            gc(repo, **more)
+    assert gc(repo, Limits(max_share=1.0), branch="dev", action=Action.TRASH).removed == 1
+    assert gc(repo, ASKED).removed == 1
     garbage(repo, "dev")
-    assert gc(Limits(max_share=1.0), branch="dev").removed == 1
+    assert gc(repo, Limits(max_share=1.0), branch="dev").removed == 1
 
 
-def test_what_was_staged_a_moment_ago_goes_by_a_yes_of_its_own(repo, dead):  # noqa: ARG001
-    gc = lambda limits=USUAL, **ask: run(uncommitted.job, repo, in_process, Ask(**ask), limits)[-1].swept  # noqa: E731
+@pytest.mark.usefixtures("dead")
+def test_what_was_staged_a_moment_ago_goes_by_a_yes_of_its_own(repo):
     garbage(repo, "main")
-    assert gc(ASKED).removed == 1
+    assert gc(repo, ASKED).removed == 1
     garbage(repo, "main")
     for more in ({"dropped_for": timedelta(0)}, {"now": repo.clock() + DAY}):
         with pytest.raises(FirstRun):
-            gc(**more)
-    assert gc(dropped_for=2 * DAY).removed == 1
+            gc(repo, **more)
+    assert gc(repo, dropped_for=2 * DAY).removed == 1
 
 
 # ---- killed

@@ -4,6 +4,7 @@ import tempfile
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -240,7 +241,7 @@ def test_a_hold_whose_lifting_is_the_last_on_record_stays(repo, told):
     copy = backup(repo.database)
     repo.create_tag("v1", "main")
     hold = holding.hold(repo, Kind.PREFIX, "logs/", reason="a court's order")
-    lift = lambda repo: holding.lift(repo, hold.id)  # noqa: E731
+    lift = partial(holding.lift, hold_id=hold.id)
     lift(repo) if told else cut_off(repo, lift)
     put_back(repo.database, copy)
     assert recover(repo).moves == 2

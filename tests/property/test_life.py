@@ -116,13 +116,17 @@ def judged(name, repo):
     if name == "gc":
         return uncommitted.job, Ask(), Removals(repo, lambda: oracle.collectable(repo, repo.clock()))
     if name == "lifecycle":
-        free = lambda: oracle.expired(repo, setting.kept(repo).policy, now)  # noqa: E731
-        return lifecycle.job, Ask(action=Action.TRASH), Removals(repo, free)
+        return lifecycle.job, Ask(action=Action.TRASH), Removals(repo, lambda: expired(repo, now))
     if name == "collect":
         before = now - timedelta(hours=1, minutes=10)
         return collection.job, Ask(unreached_for=timedelta(0)), Takings(repo, before)
     before = now - 20 * DAY
     return expiration.job, Ask(wish=Expiry(before)), Histories(repo, before)
+
+
+def expired(repo, now):
+    """By the policy that is set by then."""
+    return oracle.expired(repo, setting.kept(repo).policy, now)
 
 
 JOBS = ("gc", "lifecycle", "collect", "expire")

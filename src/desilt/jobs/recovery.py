@@ -95,12 +95,12 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
             return Recovered(kept_since=restored.kept_since(core))
         if found.broken and not give_up:
             raise Unreadable(f"what is newer cannot be brought back: {found.broken}")
+        outcomes.check_still(repository, found.runs)
         with repository.database.write() as tx:
             locks.check(tx, lock)
             since = restored.keep_since(tx, core, found.copied_at)
             restored.adopt(tx, found.partitions)
             watermarks.forget_all(tx, repository.uid)
-        outcomes.check_still(repository, found.runs)
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
         watch.begins("moves")
@@ -120,7 +120,7 @@ def recover(repository: Repository, *, give_up: bool = False, watch: Watch = NOB
                 moves.redo(tx, core, made[-1], late=True)
             else:
                 made = made[:-1]
-            moves.leave(tx, core, mark, found.newest, DatabaseRecovered())
+            moves.supersede(tx, core, mark, found.newest, DatabaseRecovered())
             restored.recovered(tx, core)
     commits_made = sum(isinstance(change, changes.Committed) for change in _changes(made))
     return Recovered(len(made), commits_made, len(found.runs), removed, len(found.partitions), dropped, since)

@@ -12,11 +12,10 @@ from datetime import datetime
 from desilt.domain.history import Commit, Fetch
 from desilt.domain.times import microseconds, moment
 from desilt.errors import CommitGone, NotFound, Unreadable
-from desilt.lake.database import Row, Transaction
+from desilt.lake.database import Row, Transaction, among
 
 COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, generation"
 ROW = f"{COLUMNS}, was"
-AT_ONCE = 500  # parameters to a statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +137,8 @@ def refuse_collected(tx: Transaction, repository: str, commit_id: str) -> None:
 
 def there(tx: Transaction, repository: str, ids: Sequence[str]) -> set[str]:
     """Which of ``ids`` are commits."""
-    found: set[str] = set()
-    for at in range(0, len(ids), AT_ONCE):
-        some = ids[at : at + AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = tx.rows(f"SELECT id FROM commits WHERE repository = ? AND id IN ({marks})", repository, *some)
-        found |= {str(row[0]) for row in rows}
-    return found
+    rows = among(tx, "SELECT id FROM commits WHERE repository = ? AND id IN ({})", ids, repository)
+    return {str(row[0]) for row in rows}
 
 
 def require(tx: Transaction, repository: str, ids: Sequence[str]) -> None:

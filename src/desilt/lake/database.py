@@ -18,6 +18,7 @@ from desilt.errors import InvalidUri
 
 Row = tuple[Any, ...]
 C = TypeVar("C")
+AT_ONCE = 500  # parameters to a statement
 
 
 class Transaction(Protocol):
@@ -74,6 +75,13 @@ def open_database(url: str, *, create: bool = False) -> Database:
             raise InvalidUri("PostgreSQL needs its driver; pip install 'desilt[postgres]'") from None
         return PostgreSQL(url)
     raise InvalidUri(f"{url!r} is not a database; write sqlite:///PATH or postgresql://USER@HOST/NAME")
+
+
+def among(tx: Transaction, sql: str, wanted: Sequence[str], *values: object) -> Iterator[Row]:
+    """Rows of a query that takes ``values``, then some names ``IN ({})``: for any number that is ``wanted``."""
+    for at in range(0, len(wanted), AT_ONCE):
+        some = wanted[at : at + AT_ONCE]
+        yield from tx.rows(sql.format(", ".join("?" * len(some))), *values, *some)
 
 
 class Pool(Generic[C]):

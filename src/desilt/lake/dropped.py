@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desilt.domain.times import microseconds, moment
-from desilt.lake.database import Transaction
+from desilt.lake.database import Transaction, among
 
 KEPT = timedelta(days=30)  # for which it is known what lost a reference
-AT_ONCE = 500  # parameters to a statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +52,8 @@ def since(tx: Transaction, repository: str, at: datetime) -> Iterator[str]:
 
 def lately(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
     """Those of ``addresses`` that were let go of at ``since`` or later."""
-    found: set[str] = set()
-    for at in range(0, len(addresses), AT_ONCE):
-        some = addresses[at : at + AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = tx.rows(
-            f"SELECT address FROM dropped WHERE repository = ? AND dropped_at >= ? AND address IN ({marks})",
-            *(repository, microseconds(since), *some),
-        )
-        found |= {str(row[0]) for row in rows}
-    return found
+    query = "SELECT address FROM dropped WHERE repository = ? AND dropped_at >= ? AND address IN ({})"
+    return {str(row[0]) for row in among(tx, query, addresses, repository, microseconds(since))}
 
 
 def forget(tx: Transaction, repository: str, *, before: datetime) -> None:

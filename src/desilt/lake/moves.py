@@ -120,7 +120,7 @@ def cut_off(core: Core) -> Record | None:
 
 
 def settle(core: Core) -> None:
-    """Carry out the move that was cut off, if there is one; refuse where the database lacks more than that.
+    """Carry out the move that was cut off, if there is one; refuse where the database lacks anything else.
 
     One that releases something is given up: whoever wanted that was never told that it was done, and has
     seen since that it was not.
@@ -135,10 +135,10 @@ def settle(core: Core) -> None:
         if repositories.generation(tx, core.uid) != record.follows:
             return  # it was only under way
         if needed is None or _releases(record) or not fits(tx, core, record, needed):
-            leave(tx, core, mark, record.generation, GivenUp(record.generation))
+            supersede(tx, core, mark, record.generation, GivenUp(record.generation))
             return
         redo(tx, core, record)
-        if any(said["do"] == changes.PolicySet.__name__ for said in record.changes):
+        if any(isinstance(read(said), changes.PolicySet) for said in record.changes):
             restored.ask_again(tx, core)  # whoever set it may have seen the other one since
 
 
@@ -154,14 +154,14 @@ def redo(tx: Transaction, core: Core, record: Record, *, late: bool = False) -> 
     intents.forget(tx, core.uid, record.mark)
 
 
-def leave(tx: Transaction, core: Core, mark: str, newest: int, change: Change) -> None:
+def supersede(tx: Transaction, core: Core, mark: str, newest: int, change: Change) -> None:
     """Put a record behind ``newest`` that follows the last move the database knows: those between count no longer."""
     with moving_in(tx, core, mark, number=newest + 1) as made:
         made.do(change)
 
 
 def check(core: Core) -> None:
-    """Refuse to go on where the journal knows more than one move that the database does not, or another one.
+    """Refuse to go on where the journal has a move that the database neither knows nor expects, or another one.
 
     Nothing is written. Whoever removes something settles the journal as well.
     """

@@ -13,13 +13,12 @@ from datetime import datetime
 import pyarrow as pa
 
 from desilt.lake import dropped
-from desilt.lake.database import Row, Transaction
+from desilt.lake.database import Row, Transaction, among
 from desilt.lake.dropped import Dropping
 from desilt.lake.records import paired
 from desilt.sstable.values import decode_entry
 
 BATCH = 20_000
-AT_ONCE = 500  # parameters to a statement
 CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
 """One row per path that changes: its new value, or null where the path goes. In key order."""
 
@@ -41,12 +40,7 @@ def address_of(path: bytes, value: bytes | None) -> str | None:
 
 def holders(tx: Transaction, addresses: Sequence[str]) -> set[str]:
     """Those of ``addresses`` that some staging area of the lake holds, hidden by a newer entry or not."""
-    found: set[str] = set()
-    for at in range(0, len(addresses), AT_ONCE):
-        some = addresses[at : at + AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        found |= {str(row[0]) for row in tx.rows(f"SELECT address FROM staging WHERE address IN ({marks})", *some)}
-    return found
+    return {str(row[0]) for row in among(tx, "SELECT address FROM staging WHERE address IN ({})", addresses)}
 
 
 def unstage(tx: Transaction, token: str, path: bytes, dropping: Dropping) -> int:

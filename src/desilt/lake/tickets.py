@@ -12,9 +12,7 @@ from desilt.domain import address as addresses
 from desilt.domain.ticket import Ticket
 from desilt.domain.times import microseconds, moment
 from desilt.errors import BadTicket
-from desilt.lake.database import Transaction
-
-AT_ONCE = 500  # parameters to a statement
+from desilt.lake.database import Transaction, among
 
 
 def hold(tx: Transaction, ticket: Ticket) -> None:
@@ -59,16 +57,8 @@ def open_at(tx: Transaction, repository: str, now: datetime) -> Iterator[Ticket]
 
 def holders(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
     """Those of ``addresses`` that a ticket holds which expires after ``since``."""
-    found: set[str] = set()
-    for at in range(0, len(addresses), AT_ONCE):
-        some = addresses[at : at + AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = tx.rows(
-            f"SELECT address FROM tickets WHERE repository = ? AND expires_at > ? AND address IN ({marks})",
-            *(repository, microseconds(since), *some),
-        )
-        found |= {str(row[0]) for row in rows}
-    return found
+    query = "SELECT address FROM tickets WHERE repository = ? AND expires_at > ? AND address IN ({})"
+    return {str(row[0]) for row in among(tx, query, addresses, repository, microseconds(since))}
 
 
 def open_on(tx: Transaction, repository: str, branch: str, now: datetime) -> bool:

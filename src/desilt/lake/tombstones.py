@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import Gone
-from desilt.lake.database import Row, Transaction
+from desilt.lake.database import Row, Transaction, among
 
-AT_ONCE = 500  # parameters to a statement
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
 UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
@@ -135,15 +134,8 @@ def found_in(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict
 
 def recorded(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict[str, Tombstone]:
     """What the ledger says of ``addresses``, lifted tombstones too."""
-    found: dict[str, Tombstone] = {}
-    for at in range(0, len(addresses), AT_ONCE):
-        some = addresses[at : at + AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = tx.rows(
-            f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND address IN ({marks})", repository, *some
-        )
-        found |= {row[0]: _tombstone(row) for row in rows}
-    return found
+    query = f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND address IN ({{}})"
+    return {row[0]: _tombstone(row) for row in among(tx, query, addresses, repository)}
 
 
 def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = None) -> Iterator[Tombstone]:

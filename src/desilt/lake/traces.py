@@ -17,7 +17,7 @@ from desilt.lake.timekeeping import TOLERANCE
 GAP = timedelta(days=30)
 LATELY = timedelta(
     days=7
-)  # of a lake without a run: what was done since by a clock that has jumped says nothing for it
+)  # where there was no run: what was done since, by a clock that has jumped, says nothing for it
 SOURCES = (
     "SELECT created_at AS at FROM commits WHERE repository = ?",
     "SELECT created_at FROM branches WHERE repository = ?",

@@ -14,7 +14,7 @@ from desilt.lake.refs import Tag
 from desilt.lake.repository import Repository
 from desilt.runs.plan import Plan
 from desilt.sources.graph import speaks_for
-from desilt.sweep.orders import check_policy
+from desilt.sweep.policy import check_policy
 
 DELETED = "deleted"
 

@@ -123,7 +123,7 @@ def agreed_period(plan: Plan, limits: Limits, seen: Situation) -> int | None:
 
     Its own may be shorter by a minute, and each would cover the next.
     """
-    before = [run.period for run in seen.runs if run.period is not None and covers(run, plan)]
+    before = [run.period for run in seen.runs_since if run.period is not None and covers(run, plan)]
     if plan.period is None or limits.confirm or not before:
         return plan.period
     return max(plan.period, min(before))

@@ -23,7 +23,7 @@ from desilt.runs.plan import Plan, run_of
 from desilt.sources.range_cache import entries_of
 from desilt.sweep import moved
 from desilt.sweep.commits import left, planned
-from desilt.sweep.orders import check_policy
+from desilt.sweep.policy import check_policy
 
 Flags = npt.NDArray[np.bool_]
 

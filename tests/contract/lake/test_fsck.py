@@ -715,9 +715,11 @@ def test_damage_is_found_while_others_work(repo, damage, meanwhile):
 def test_an_object_that_listings_leave_out_is_asked_for_by_name(repo, monkeypatch):
     committed(repo, "main", a="1")
     hidden, real = repo.prefix + address(repo, "a"), repo.store.list
-    without = lambda *arguments, **more: (  # noqa: E731
-        batch.filter([key != hidden for key in batch["key"].to_pylist()]) for batch in real(*arguments, **more)
-    )
+
+    def without(*arguments, **more):
+        for batch in real(*arguments, **more):
+            yield batch.filter([key != hidden for key in batch["key"].to_pylist()])
+
     monkeypatch.setattr(repo.store, "list", without)
     assert check(repo).findings == ()
 

@@ -64,8 +64,9 @@ class Loss:
         return self._left < 0
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def loss(monkeypatch):
+    """From the first connection on."""
     lost = Loss()
     connect, execute = sqlite3.connect, psycopg.Connection.execute
 
@@ -89,7 +90,7 @@ def loss(monkeypatch):
 
 
 @pytest.fixture
-def busy(loss, repo):  # noqa: ARG001 from the first connection on
+def busy(repo):
     """With something for every kind of move."""
     committed(repo, "main", a="1")
     repo.create_branch("dev", "main")
@@ -207,7 +208,7 @@ def test_what_was_staged_without_an_answer_is_staged_once(busy, loss):
 
 
 @pytest.fixture
-def swept(loss, database_url, monkeypatch):  # noqa: ARG001 from the first connection on
+def swept(database_url, monkeypatch):
     """A repository that runs can sweep, by a clock that stands still."""
     monkeypatch.setattr(locks, "SILENCE", timedelta(seconds=-1))  # whoever lost its lock's answer is this very process
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))

@@ -355,8 +355,11 @@ def test_runs_of_another_policy_or_of_nothing_confirm_nothing(runs):
     passes(seen=situation(runs=(*runs, earlier())))
 
 
+def days(count):
+    return int(count * 86_400_000_000)
+
+
 def test_a_confirmation_covers_its_period_and_longer_ones():
-    days = lambda count: int(count * 86_400_000_000)  # noqa: E731
     seen = situation(runs=(earlier(period=days(30)),))
     passes(plan(period=days(30)), seen=seen)
     passes(plan(period=days(365)), seen=seen)
@@ -379,6 +382,12 @@ def test_small_steps_below_what_is_tolerated_are_not_passed_on():
     after = situation(runs=(row(a_little_less, Limits(), seen, 1), *seen.runs))
     refused(FirstRun, plan(period=30 * day - 2 * minute), seen=after)
     assert row(a_little_less, Limits(), situation(runs=()), 1).period == 30 * day - minute
+    again = (
+        earlier(at=NOW - timedelta(days=1), period=30 * day),
+        earlier(period=day),
+    )  # the older one counts no longer
+    recovered = situation(runs=again, ask_again_from=NOW - timedelta(days=2))
+    assert row(a_little_less, Limits(), recovered, 1).period == 30 * day
 
 
 def test_a_yes_to_the_trash_is_none_to_deleting():
