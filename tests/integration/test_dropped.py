@@ -113,7 +113,7 @@ def test_what_is_dropped_while_a_plan_looks_is_either_staged_or_dropped_to_it(re
 
 
 def test_for_longer_than_that_is_known_it_is_not_left_alone(repo):
-    with pytest.raises(BadRequest, match="longer than that is known, 30 days"):
+    with pytest.raises(BadRequest, match="give at most 30 days"):
         gc(repo, dropped_for=timedelta(days=31))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from copies import backup, cut_off, put_back
+from desilt.cli.recover import sentence
 from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, FencedOff, FirstRun, Locked, OtherPolicy, StagedLost, WentBack, WrongTime
@@ -244,7 +245,9 @@ def test_a_hold_whose_lifting_is_the_last_on_record_stays(repo, told):
     lift = partial(holding.lift, hold_id=hold.id)
     lift(repo) if told else cut_off(repo, lift)
     put_back(repo.database, copy)
-    assert recover(repo).moves == 2
+    found, made = recovery.survey(repo), recover(repo)
+    assert made.moves == 2
+    assert f"left the last one out (hold {hold.id} lifted" in sentence(made, found)
     assert [one.id for one in holding.every(repo)] == [hold.id]
     repo.create_tag("v2", "main")
     moves.check(repo.core)

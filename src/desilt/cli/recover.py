@@ -7,6 +7,7 @@ import click
 
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, shown, when
+from desilt.cli.reports import plural
 from desilt.cli.sweeping import Told
 from desilt.jobs.recovery import Recovered, Survey, survey
 from desilt.jobs.recovery import recover as bring_back
@@ -53,7 +54,7 @@ def show(found: Survey) -> None:
         click.echo("The database knows all that the store knows; there is nothing to recover.")
         return
     if found.moves:
-        click.echo(f"The journal has {len(found.moves):,} moves after {found.known.generation}, the database's last:")
+        click.echo(f"The journal has {moves(len(found.moves))} after {found.known.generation}, the database's last:")
         for record in found.moves[:SHOWN]:
             click.echo(f"  {record.generation:>6}  {shown(journal.told(record))}")
         if len(found.moves) > SHOWN:
@@ -72,12 +73,15 @@ def show(found: Survey) -> None:
 def sentence(made: Recovered, found: Survey) -> str:
     """What was done."""
     if made.moves:
-        first = f"Made {made.moves:,} moves again, with {made.commits:,} commits"
+        first = f"Made {moves(made.moves)} again, with {made.commits:,} commit{plural(made.commits)}"
     elif found.newest > found.known.generation:
         first = f"Gave up what the journal has after move {found.known.generation}"
     else:
         first = "The journal has no newer moves"
     parts = [first]
+    if 0 < made.moves < len(found.moves):
+        last = journal.told(found.moves[-1])
+        parts.append(f"left the last one out ({shown(last)}), which may have been cut off: do it again if it is wanted")
     parts += [f"{made.removed:,} objects that {made.runs:,} runs removed are on record"] if made.runs else []
     parts += [f"{made.dropped:,} staged entries whose objects are gone were dropped"] if made.dropped else []
     since = f"{when(made.kept_since)} UTC" if made.kept_since else ""
@@ -85,6 +89,10 @@ def sentence(made: Recovered, found: Survey) -> str:
         f"{'; '.join(parts)}. What was staged since the copy is lost; objects uploaded since {since} that no commit "
         "has stay until `desilt gc run --after-restore`."
     )
+
+
+def moves(count: int) -> str:
+    return f"{count:,} move{plural(count)}"
 
 
 def facts(found: Survey) -> dict[str, Any]:

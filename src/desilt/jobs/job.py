@@ -46,7 +46,8 @@ class Ask:
 def dropped_since(ask: Ask, *clocks: datetime) -> datetime | None:
     """Since when what something pointed to is left alone, by whichever clock says longer; None: it is not."""
     if ask.dropped_for > KEPT:
-        raise BadRequest(f"--dropped-for {span(ask.dropped_for)} is longer than that is known, {span(KEPT)}")
+        asked = span(ask.dropped_for)
+        raise BadRequest(f"--dropped-for {asked} is longer than that is known; give at most {span(KEPT)}")
     return min(clocks) - ask.dropped_for if ask.dropped_for else None
 
 
