@@ -7,13 +7,15 @@
 
 Installs go into .venv beside this file, from requirements.lock with hashes
 checked, and are skipped when nothing changed. What follows the word is passed
-on: `dev.py test -k merge`, `dev.py demo --keep mylake`.
+on: `dev.py test -k merge`, `dev.py demo --keep mylake`. All tests run in two
+processes at once, those with words of their own in one.
 """
 
 import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
@@ -22,6 +24,7 @@ VENV = HERE / ".venv"
 LOCK = HERE / "requirements.lock"
 PYTHON = VENV / "bin" / "python"
 NEEDS = (3, 11)
+OTHER_HALF = ("tests/contract", "tests/property")  # about as long as all others together
 
 
 def main(argv: list[str]) -> int:
@@ -35,7 +38,7 @@ def main(argv: list[str]) -> int:
         return run("-m", "desilt", "demo", *rest)
     if word == "test":
         install()
-        return lint() or run("-m", "pytest", *rest)
+        return lint() or (run("-m", "pytest", *rest) if rest else test())
     if word == "lock":
         return lock()
     print(__doc__)
@@ -70,6 +73,21 @@ def lint() -> int:
         or run("-m", "ruff", "format", "--check", "--quiet", *paths)
         or run("-m", "mypy", "--no-error-summary")
     )
+
+
+def test() -> int:
+    """All tests, each half with a Spark and servers of its own; what one of them says is shown once both are done."""
+    with tempfile.TemporaryFile() as said:
+        command = [str(PYTHON), "-m", "pytest", *OTHER_HALF]
+        with subprocess.Popen(command, cwd=HERE, stdout=said, stderr=subprocess.STDOUT) as other:
+            try:
+                failed = run("-m", "pytest", *(f"--ignore={folder}" for folder in OTHER_HALF))
+                failed = other.wait() or failed
+            finally:
+                other.terminate()
+        said.seek(0)
+        sys.stdout.buffer.write(said.read())
+    return failed
 
 
 def lock() -> int:

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import long_lake
+from desilt.cache.ranges import FOLDER as CACHE
 from desilt.domain.expiry import Expiry
-from desilt.jobs import collection, expiration, lifecycle
-from desilt.jobs.job import Ask
-from desilt.jobs.running import run
-from desilt.lake import Repository
-from desilt.sources.range_cache import FOLDER as CACHE
-from desilt.sources.spread import in_process
+from desilt.executors.executor import HERE
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import run
+from desilt.lake import LakeRepository
 from lifecycle import POLICY, SURE, best, planned, timed
 from long_lake import DAY, START
 from machine import keep
@@ -71,14 +72,14 @@ def measure(days: int, share: int, rounds: int) -> dict[str, Any]:
         for branch in repo.branches():
             if branch.name != "main":
                 repo.delete_branch(branch.name)
-        run(lifecycle.job, repo, in_process, Ask(policy=POLICY), SURE)
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY), SURE)
         wish = Expiry(START + days * share // 100 * DAY)
-        run(expiration.job, repo, in_process, Ask(wish=wish), SURE)
-        run(lifecycle.job, repo, in_process, Ask(policy=POLICY), SURE)
+        run(expiration.job, repo, HERE, expiration.job.ask(wish=wish), SURE)
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY), SURE)
         long_lake.add(repo, range(days, days + 1))
         repo.set_clock(repo.clock() + DAY)
         row: dict[str, Any] = {"unreached": share, "all": plans(repo, rounds)}
-        row["collection"], _ = timed(lambda: run(collection.job, repo, in_process, Ask(), SURE))
+        row["collection"], _ = timed(lambda: run(collection.job, repo, HERE, collection.job.ask(), SURE))
         row["active"] = plans(repo, rounds)
         row["saved"] = {
             side: round(1 - row["active"][side]["cpu"] / row["all"][side]["cpu"], 2) for side in ("incremental", "full")
@@ -86,7 +87,7 @@ def measure(days: int, share: int, rounds: int) -> dict[str, Any]:
         return row
 
 
-def plans(repo: Repository, rounds: int) -> dict[str, Any]:
+def plans(repo: LakeRepository, rounds: int) -> dict[str, Any]:
     """The day's plan, from where the last run ended and in full; from a cache that was made for these commits alone."""
     cached = [key for batch in repo.store.list(repo.prefix + CACHE) for key in batch["key"].to_pylist()]
     repo.store.delete_many(cached)

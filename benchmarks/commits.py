@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit, new_commit
-from desilt.lake import Lake, Repository, commits, refs, staging
+from desilt.lake import Lake, LakeRepository, commits, refs, staging
 from desilt.lake.apply import apply
 from desilt.lake.dropped import Dropping
 from desilt.lake.lake import locate
@@ -67,7 +67,7 @@ def main() -> None:
     keep("commits", {"rows": rows})
 
 
-def commit(repo: Repository, base: Commit, numbers: range, before: set[str]) -> tuple[float, int]:
+def commit(repo: LakeRepository, base: Commit, numbers: range, before: set[str]) -> tuple[float, int]:
     """Seconds to commit these changes on ``base``, and entries in the ranges that it wrote."""
     stage(repo, batches(numbers, "changed"))
     began = time.perf_counter()
@@ -78,7 +78,7 @@ def commit(repo: Repository, base: Commit, numbers: range, before: set[str]) -> 
     return seconds, sum(listed.count for listed in repo.ranges.metarange(made.metarange) if listed.id not in before)
 
 
-def put_on_main(repo: Repository, metarange: str) -> Commit:
+def put_on_main(repo: LakeRepository, metarange: str) -> Commit:
     """A commit of ``metarange``, made directly: staging a million rows first would only take long."""
     with repo.database.write() as tx:
         branch = refs.branch(tx, repo.uid, "main")
@@ -91,7 +91,7 @@ def put_on_main(repo: Repository, metarange: str) -> Commit:
     return made
 
 
-def stage(repo: Repository, changes: Iterator[pa.RecordBatch]) -> None:
+def stage(repo: LakeRepository, changes: Iterator[pa.RecordBatch]) -> None:
     with repo.database.write() as tx:
         on = refs.branch(tx, repo.uid, "main")
         dropping = Dropping(repo.uid, on.uid, repo.clock())

@@ -26,22 +26,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import long_lake
+from desilt.cache.metaranges import Lists
 from desilt.domain.expiration import Node, Ref, after, expire
 from desilt.domain.expiry import Expiry
 from desilt.domain.history import Commit, new_commit
 from desilt.domain.run import Run
-from desilt.jobs import collection, expiration
-from desilt.jobs.job import Ask, Marked
-from desilt.jobs.running import plan, run
-from desilt.lake import Lake, Repository, commits
+from desilt.executors.executor import HERE
+from desilt.jobs.collect import job as collection
+from desilt.jobs.collect.unreached import divide
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.job import Mark, Work
+from desilt.jobs.runner import plan, run
+from desilt.lake import Lake, LakeRepository, commits
 from desilt.lake.lake import locate
-from desilt.sources import metarange_cache
-from desilt.sources.lake import LakeSource
-from desilt.sources.reached import read_history
-from desilt.sources.spread import in_process
-from desilt.sources.unreached import divide
-from desilt.sweep.guard import Limits
-from lifecycle import addresses, asking, best, peak_mb, reopened, timed
+from desilt.sweep.limits import Limits
+from lifecycle import addresses, asking, best, objects, peak_mb, reopened, timed
 from long_lake import DAY, START
 from machine import keep
 from runs import resident_mb
@@ -149,9 +148,9 @@ def on_a_lake(made: list[Commit], heads: dict[str, str], before: datetime) -> di
                 repo.create_branch(name, "main")
             long_lake.point(repo, name, known[head])
         repo.set_clock(made[-1].created_at + HOUR)
-        ask, memory = Ask(wish=Expiry(before)), resident_mb()
-        planned, _ = timed(lambda: plan(expiration.job, repo, in_process, ask))
-        ran, reports = timed(lambda: run(expiration.job, repo, in_process, ask, SURE))
+        ask, memory = expiration.job.ask(wish=Expiry(before)), resident_mb()
+        planned, _ = timed(lambda: plan(expiration.job, repo, HERE, ask))
+        ran, reports = timed(lambda: run(expiration.job, repo, HERE, ask, SURE))
         assert reports[-1].history["edited"] > 0
         lake.close()
         return {"plan": planned, "run": ran, "grew_mb": round(peak_mb() - memory)}
@@ -161,28 +160,27 @@ def collected(days: int, rounds: int) -> dict[str, Any]:
     """A long past, of which the last days stay, and what stands at old branches."""
     with tempfile.TemporaryDirectory() as directory:
         repo = long_lake.make(Path(directory), days)
-        run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock() - YOUNG * DAY)), SURE)
+        run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock() - YOUNG * DAY)), SURE)
         for branch in repo.branches():
             if branch.name != "main":
                 repo.delete_branch(branch.name)
-        plan(collection.job, repo, in_process, Ask())  # decodes every range, once
+        plan(collection.job, repo, HERE, collection.job.ask())  # decodes every range, once
         ask = alternative(repo, Path(directory))
         ours, theirs = [], []
         for _ in range(rounds):
             took, answer = timed(lambda: marked(repo))
             ours.append(took)
             theirs.append(timed(ask)[0])
-            root = repo.store.root  # type: ignore[attr-defined]
-            found = addresses(*(f"{root}/{file.key}" for file in answer.answer.files if not file.tables))
+            found = addresses(*objects(repo, answer))
             assert found == addresses(f"{directory}/plan.parquet") != set()
         row: dict[str, Any] = {
             "days": days,
-            "commits": answer.told["commits collected"],
+            "commits": answer.figures.history["commits collected"],
             "entries": sum(one.count for one in lists(repo).ranges.values()),
             "objects": len(found),
             "mark": best(ours),
             "duckdb": best(theirs),
-            "stages": dict(answer.seconds),
+            "stages": dict(answer.figures.seconds),
         }
         row["times_duckdb"] = round(row["mark"]["cpu"] / row["duckdb"]["cpu"], 2)
         print(
@@ -192,22 +190,22 @@ def collected(days: int, rounds: int) -> dict[str, Any]:
         return row
 
 
-def marked(repo: Repository) -> Marked:
+def marked(repo: LakeRepository) -> Mark:
     with reopened(repo) as again:
         opened = Run("00000000000000-00000000", "collect", again.clock())
-        return collection.mark(opened, LakeSource(again, in_process), in_process, Ask())
+        return collection.mark(Work(opened, again, again.source(HERE), HERE, collection.job.ask()))
 
 
-def lists(repo: Repository) -> metarange_cache.Lists:
-    found = read_history(repo.core, repo.clock()).commits.values()
-    return metarange_cache.lists(repo.store, repo.ranges, [one.metarange for one in found])
+def lists(repo: LakeRepository) -> Lists:
+    source = repo.source(HERE)
+    return source.lists(source.snapshot(repo.clock()).commits.values())
 
 
-def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
+def alternative(repo: LakeRepository, directory: Path) -> Callable[[], None]:
     """The same answer by DuckDB: objects all of whose entries only dead commits have."""
-    history, there = read_history(repo.core, repo.clock()), set(lists(repo).ranges) | set(lists(repo).of)
-    divided = divide(history, repo.core, there, repo.clock() - repo.core.ticket_life, set())
-    files = collection.entries_of(LakeSource(repo, in_process), in_process, divided)
+    source, there = repo.source(HERE), set(lists(repo).ranges) | set(lists(repo).of)
+    divided = divide(source.snapshot(repo.clock()), source, there, repo.clock() - repo.grace, set())
+    files = collection.entries_of(source, divided)
     root = repo.store.root  # type: ignore[attr-defined]
     owners = [(f"{root}/{one.file.key}", owner, owner in one.dead) for one in files for owner in (*one.live, *one.dead)]
     paths, numbers, dead = (list(column) for column in zip(*owners, strict=True))

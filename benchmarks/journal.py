@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest import mock
 
 from desilt.domain.record import Record
-from desilt.lake import Lake, Repository, journal, moves, repositories
+from desilt.lake import Lake, LakeRepository, journal, moves, repositories
 from desilt.lake.lake import locate
 from desilt.testing import servers
 from machine import keep
@@ -47,7 +47,7 @@ def main() -> None:
     keep("journal", {"rows": rows})
 
 
-def told(where: str, repo: Repository, times: int, *, against: bool = True) -> list[dict[str, object]]:
+def told(where: str, repo: LakeRepository, times: int, *, against: bool = True) -> list[dict[str, object]]:
     rows = []
     for what, act in (("tag", tag), ("commit", commit)):
         with_it, without = [], []
@@ -65,11 +65,11 @@ def told(where: str, repo: Repository, times: int, *, against: bool = True) -> l
     return rows
 
 
-def tag(repo: Repository) -> float:
+def tag(repo: LakeRepository) -> float:
     return timed(lambda: repo.create_tag(uuid.uuid4().hex, "main"))
 
 
-def commit(repo: Repository) -> float:
+def commit(repo: LakeRepository) -> float:
     for number in range(FILES):
         repo.put("main", f"files/{number}", uuid.uuid4().bytes)
     return timed(lambda: repo.commit("main", "files"))
@@ -101,7 +101,7 @@ def journal_kept(core: object, record: Record) -> bool:
 LEFT_OUT: list[tuple[object, Record]] = []
 
 
-def age(repo: Repository, size: int, directory: Path) -> None:
+def age(repo: LakeRepository, size: int, directory: Path) -> None:
     """As if ``size`` moves had been made: empty files have their names, and the last is a record."""
     root = directory / "lake" / repo.prefix
     for number in range(size):

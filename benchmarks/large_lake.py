@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from desilt.domain.entry import Entry
 from desilt.domain.history import new_commit
-from desilt.lake import Lake, Repository, commits, refs
+from desilt.lake import Lake, LakeRepository, commits, refs, restored
 from desilt.lake.apply import apply
 from desilt.lake.lake import locate
 from desilt.lake.staging import CHANGES
@@ -29,7 +29,7 @@ SHARES = [0.70, 0.25, 0.05]
 Kinds = npt.NDArray[np.int64]
 
 
-def make(directory: Path, objects: int) -> tuple[Repository, pa.Array, Kinds]:
+def make(directory: Path, objects: int) -> tuple[LakeRepository, pa.Array, Kinds]:
     """The repository with its branches and commits, every address, and of which kind each is."""
     addresses = pa.array([ADDRESS.format(branch=number % BRANCHES, number=number) for number in range(objects)])
     kinds = np.random.default_rng(1).choice(3, objects, p=SHARES)
@@ -40,7 +40,7 @@ def make(directory: Path, objects: int) -> tuple[Repository, pa.Array, Kinds]:
     return repo, addresses, kinds
 
 
-def commit(repo: Repository, addresses: pa.Array) -> None:
+def commit(repo: LakeRepository, addresses: pa.Array) -> None:
     """Commits over so many entries, the first of each branch with ranges of its own."""
     changes = entries(addresses)
     size = -(-len(addresses) // BRANCHES)
@@ -55,7 +55,7 @@ def commit(repo: Repository, addresses: pa.Array) -> None:
             commits.insert(tx, repo.uid, made)
 
 
-def stage(repo: Repository, addresses: pa.Array) -> None:
+def stage(repo: LakeRepository, addresses: pa.Array) -> None:
     """As many entries, staged evenly on all branches."""
     rows = entries(addresses)
     with repo.database.write() as tx:
@@ -75,20 +75,22 @@ def stage(repo: Repository, addresses: pa.Array) -> None:
             )
 
 
-def store(repo: Repository, root: Path, addresses: pa.Array, body: bytes = b"") -> None:
-    """A file for each address, as old as its name says."""
+def store(repo: LakeRepository, root: Path, addresses: pa.Array, body: bytes = b"") -> None:
+    """A file for each address, as old as its name says, in partitions that the database knows."""
     seconds = int(OLD.timestamp())
     folders = set()
     for address in addresses.to_pylist():
         path = f"{root}/{repo.prefix}{address}"
-        if (folder := path.rpartition("/")[0]) not in folders:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+        if (folder := address[: address.rindex("/") + 1]) not in folders:
+            Path(f"{root}/{repo.prefix}{folder}").mkdir(parents=True, exist_ok=True)
             folders.add(folder)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
         if body:
             os.write(descriptor, body)
         os.utime(descriptor, (seconds, seconds))
         os.close(descriptor)
+    with repo.database.write() as tx:
+        restored.adopt(tx, sorted(folders))
 
 
 def entries(addresses: pa.Array) -> pa.RecordBatch:

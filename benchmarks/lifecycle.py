@@ -30,23 +30,23 @@ import pyarrow.parquet as pq
 
 import graphs
 import long_lake
+from desilt.columns.rules import NEVER, Terms
+from desilt.columns.schemas import MOMENT
 from desilt.domain import cutoffs as cut
 from desilt.domain.history import new_commit
 from desilt.domain.policy import parse
 from desilt.domain.run import Run
-from desilt.frames.rules import NEVER, Terms
-from desilt.frames.schemas import MOMENT
-from desilt.jobs import lifecycle
-from desilt.jobs.job import Ask, Marked
-from desilt.jobs.running import plan, run
-from desilt.lake import Lake, Repository, commits
+from desilt.executors.executor import HERE
+from desilt.jobs.job import Mark, Work
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle.reach import reached
+from desilt.jobs.runner import plan, run
+from desilt.lake import Lake, LakeRepository, commits
 from desilt.lake.apply import apply
 from desilt.lake.lake import locate
 from desilt.runs.report import Report
-from desilt.sources.lake import LakeSource
-from desilt.sources.reached import read_history
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.runs.steps import RemoveObjects
+from desilt.sweep.limits import Limits
 from large_lake import ADDRESS, entries
 from long_lake import DAY, START
 from machine import keep
@@ -113,9 +113,9 @@ def measure(days: int, rounds: int) -> dict[str, Any]:
             took, answer = timed(lambda: marked(repo))
             before.append(took)
             theirs.append(timed(ask)[0])
-            removed = addresses(*(f"{repo.store.root}/{file.key}" for file in answer.answer.files))  # type: ignore[attr-defined]
+            removed = addresses(*objects(repo, answer))
             assert removed == addresses(f"{directory}/plan.parquet") != set()
-        run(lifecycle.job, repo, in_process, Ask(policy=POLICY), SURE)
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY), SURE)
         long_lake.add(repo, range(days, days + 1))
         repo.set_clock(repo.clock() + DAY)
         sides: dict[str, list[tuple[dict[str, float], Report]]] = {"incremental": [], "full": []}
@@ -125,8 +125,8 @@ def measure(days: int, rounds: int) -> dict[str, Any]:
                 assert results[-1][1].removed.objects == long_lake.CHANGED
         row: dict[str, Any] = {
             "days": days,
-            "commits": answer.inputs["commits"] + 1,
-            "entries": answer.inputs["entries"],
+            "commits": answer.figures.inputs["commits"] + 1,
+            "entries": answer.figures.inputs["entries"],
             "removed_before": len(removed),
             "decode_once": cold,
             "mark": best(before),
@@ -140,13 +140,13 @@ def measure(days: int, rounds: int) -> dict[str, Any]:
         return row
 
 
-def planned(repo: Repository, *, full: bool) -> Report:
+def planned(repo: LakeRepository, *, full: bool) -> Report:
     with reopened(repo) as again:
-        return plan(lifecycle.job, again, in_process, Ask(policy=POLICY, full=full))
+        return plan(lifecycle.job, again, HERE, lifecycle.job.ask(policy=POLICY, full=full))
 
 
 @contextmanager
-def reopened(repo: Repository) -> Iterator[Repository]:
+def reopened(repo: LakeRepository) -> Iterator[LakeRepository]:
     """As a process of its own would open it: nothing is remembered from before."""
     lake = Lake.open(locate(str(repo.store.root)))  # type: ignore[attr-defined]
     try:
@@ -155,31 +155,36 @@ def reopened(repo: Repository) -> Iterator[Repository]:
         lake.close()
 
 
-def marked(repo: Repository) -> Marked:
+def marked(repo: LakeRepository) -> Mark:
     """The part of a full plan that decides, and writes down what goes; no page is made of it."""
     with reopened(repo) as again:
-        source = LakeSource(again, in_process)
-        return lifecycle.mark(a_run(again), source, in_process, Ask(policy=POLICY, full=True))
+        request = lifecycle.job.ask(policy=POLICY, full=True)
+        return lifecycle.mark(Work(a_run(again), again, again.source(HERE), HERE, request))
 
 
-def a_run(repo: Repository) -> Run:
+def a_run(repo: LakeRepository) -> Run:
     return Run("00000000000000-00000000", "lifecycle", repo.clock())
+
+
+def objects(repo: LakeRepository, answer: Mark) -> list[str]:
+    """The files that say which objects go."""
+    steps = (step for step in answer.steps if isinstance(step, RemoveObjects) and not step.tables)
+    return [f"{repo.store.root}/{file.key}" for step in steps for file in step.files]  # type: ignore[attr-defined]
 
 
 def addresses(*files: str) -> set[str]:
     return {address for file in files for address in pq.read_table(file, columns=["address"])["address"].to_pylist()}
 
 
-def alternative(repo: Repository, directory: Path) -> Callable[[], None]:
+def alternative(repo: LakeRepository, directory: Path) -> Callable[[], None]:
     """The same answer by DuckDB, on one core: from the same cache files, and who reaches which of their owners."""
-    source, at = LakeSource(repo, in_process), repo.clock()
-    history = read_history(repo.core, at)
-    now = cut.resolve(POLICY, history.names, at)
-    terms, files, _ = lifecycle.reached(a_run(repo), source, in_process, POLICY, now, history, set(history.commits))
+    source, at = repo.source(HERE), repo.clock()
+    seen = source.snapshot(at)
+    found = reached(source, seen, POLICY, cut.resolve(POLICY, seen.names, at), set(seen.commits))
     root = repo.store.root  # type: ignore[attr-defined]
     owners = [
-        (f"{root}/{one.file.key}", owner, threshold(terms, group))
-        for one in files
+        (f"{root}/{one.file.key}", owner, threshold(found.terms, group))
+        for one in found.entries
         for owner, group in enumerate(one.groups)
         if group >= 0
     ]
@@ -247,21 +252,19 @@ def make_wide(directory: Path) -> None:
 def wide_measured(directory: Path) -> dict[str, Any]:
     repo = Lake.open(locate(f"{directory}/lake")).repository("bench")
     before = resident_mb()
-    took, report = timed(lambda: plan(lifecycle.job, repo, in_process, Ask(policy=WIDE_POLICY, full=True)))
+    took, report = timed(lambda: plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=WIDE_POLICY, full=True)))
     peak = peak_mb()
-    history, now = read_history(repo.core, repo.clock()), repo.clock()
-    cutoffs = cut.resolve(WIDE_POLICY, history.names, now)
-    terms, _, ranges = lifecycle.reached(
-        a_run(repo), LakeSource(repo, in_process), in_process, WIDE_POLICY, cutoffs, history, set(history.commits)
-    )
+    source, now = repo.source(HERE), repo.clock()
+    seen = source.snapshot(now)
+    found = reached(source, seen, WIDE_POLICY, cut.resolve(WIDE_POLICY, seen.names, now), set(seen.commits))
     return {
         **took,
-        "branches": len(history.branches),
+        "branches": len(seen.branches),
         "entries": report.inputs["entries"],
-        "rows_of_a_join_by_branch": report.inputs["entries"] * len(history.branches),
-        "ranges": ranges,
-        "groups": len(terms.groups),
-        "classes": len(terms.classes),
+        "rows_of_a_join_by_branch": report.inputs["entries"] * len(seen.branches),
+        "ranges": len(found.ranges),
+        "groups": len(found.terms.groups),
+        "classes": len(found.terms.classes),
         "removed": report.removed.objects,
         "stages": dict(report.seconds),
         "grew_mb": round(peak - before),

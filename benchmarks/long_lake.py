@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit, new_commit
-from desilt.lake import Lake, Repository, commits, refs
+from desilt.lake import Lake, LakeRepository, commits, refs
 from desilt.lake.apply import apply
 from desilt.lake.lake import locate
-from desilt.lake.ranges import Ranges
 from desilt.lake.staging import CHANGES
+from desilt.sstable.ranges import Ranges
 from desilt.sstable.values import encode_entry
 from large_lake import ADDRESS
 
@@ -29,7 +29,7 @@ RAGGEDNESS = 500  # entries to a range: a change rewrites a few of them, as in a
 BRANCHES = 4  # beside main
 
 
-def make(directory: Path, days: int) -> Repository:
+def make(directory: Path, days: int) -> LakeRepository:
     """A commit for each of so many days; old branches at even distances."""
     repo = Lake.create(locate(f"{directory}/lake")).create_repository("bench", clock_at=START - DAY)
     made = add(repo, range(days))
@@ -41,7 +41,7 @@ def make(directory: Path, days: int) -> Repository:
     return repo
 
 
-def add(repo: Repository, days: range) -> list[Commit]:
+def add(repo: LakeRepository, days: range) -> list[Commit]:
     """The commits of ``days``, on main."""
     ranges = Ranges(repo.store, repo.prefix, raggedness=RAGGEDNESS)
     made = []
@@ -64,7 +64,7 @@ def add(repo: Repository, days: range) -> list[Commit]:
     return made
 
 
-def point(repo: Repository, name: str, commit: Commit) -> None:
+def point(repo: LakeRepository, name: str, commit: Commit) -> None:
     with repo.database.write() as tx:
         refs.move(tx, refs.branch(tx, repo.uid, name).uid, head=commit.id)
 

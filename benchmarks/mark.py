@@ -24,18 +24,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from desilt import spark
+from desilt.columns.buckets import hashed
+from desilt.columns.files import HeldFile, put
+from desilt.columns.kernel import DamagedFiles, judge_buckets
+from desilt.columns.schemas import HELD, INVENTORY
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
-from desilt.frames.buckets import hashed
-from desilt.frames.schemas import HELD, INVENTORY
-from desilt.jobs.judging import Answer, judge, questions
-from desilt.jobs.uncommitted import judged_objects
-from desilt.lake import Repository
-from desilt.sources.held import HeldFile, put
-from desilt.sources.inventory import ROWS_TO_A_FILE, inventory_rows
-from desilt.sources.lake import LakeSource
-from desilt.sources.spread import OnSpark
+from desilt.executors import session as spark
+from desilt.executors.on_spark import OnSpark
+from desilt.inventory.listing import ROWS_TO_A_FILE, inventory_rows
+from desilt.jobs.counts import Counts
+from desilt.jobs.gc.job import Options, job, judged_objects, read_committed
+from desilt.jobs.gc.kernel import GarbageJudge
+from desilt.jobs.job import Work
+from desilt.jobs.sets import Recorded
+from desilt.lake import LakeRepository
 from large_lake import GARBAGE, OLD, STAGED, Kinds, make
 from machine import keep
 
@@ -50,12 +53,12 @@ def main() -> None:
     parser.add_argument("--objects", default="1000000,5000000")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    spread = OnSpark(spark.session("benchmark"))
-    spread(len, ["warm", "up"])
+    executor = OnSpark(spark.session("benchmark"))
+    executor(len, ["warm", "up"])
     rows = []
     print(f"{'objects':>10} {'garbage':>9} {'mark':>7} {'DuckDB':>7} {'ratio':>6} {'of medians':>10} {'empty job':>10}")
     for objects in options.objects.split(","):
-        row = measure(int(objects), spread, options.rounds)
+        row = measure(int(objects), executor, options.rounds)
         rows.append(row)
         print(
             f"{row['objects']:>10,} {row['garbage']:>9,} {row['mark_seconds']:>5.2f} s {row['duckdb_seconds']:>5.2f} s"
@@ -65,18 +68,18 @@ def main() -> None:
     keep("mark", {"rows": rows})
 
 
-def measure(objects: int, spread: OnSpark, rounds: int) -> dict[str, float]:
+def measure(objects: int, executor: OnSpark, rounds: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory:
         repo, addresses, kinds = make(Path(directory), objects)
-        source = LakeSource(repo, spread)
+        work = Work(RUN, repo, repo.source(executor), executor, job.ask())
         inventory = listing(repo, addresses)
         staged = staging(repo, addresses.filter(pa.array(kinds == STAGED)))
-        first, _ = timed(lambda: source.committed(RUN))
+        first, _ = timed(lambda: read_committed(work, Recorded(repo, RUN)))
         ask_duckdb = alternative(Path(directory), addresses, kinds)
         garbage = int((kinds == GARBAGE).sum())
         ours, theirs, empty = [], [], []
         for _ in range(rounds):
-            seconds, answer = timed(lambda: mark(source, spread, inventory, staged))
+            seconds, answer = timed(lambda: mark(work, inventory, staged))
             assert answer.objects.total() == objects
             assert sum(n for (_, reason), n in answer.objects.items() if reason == Reason.UNREFERENCED.value) == garbage
             assert sum(file.rows for file in answer.files) == garbage
@@ -84,7 +87,7 @@ def measure(objects: int, spread: OnSpark, rounds: int) -> dict[str, float]:
             seconds, rows = timed(ask_duckdb)
             assert rows == garbage
             theirs.append(seconds)
-            empty.append(timed(lambda: spread(len, ["nothing", "to do"]))[0])
+            empty.append(timed(lambda: executor(len, ["nothing", "to do"]))[0])
         return {
             "objects": objects,
             "garbage": garbage,
@@ -98,17 +101,18 @@ def measure(objects: int, spread: OnSpark, rounds: int) -> dict[str, float]:
         }
 
 
-def mark(source: LakeSource, spread: OnSpark, inventory: Sequence[HeldFile], staged: HeldFile) -> Answer:
+def mark(work: Work[Options], inventory: Sequence[HeldFile], staged: HeldFile) -> Counts:
     """What a run does once it has a listing."""
-    core = source.repository.core
-    committed = source.committed(RUN)
+    repo = work.repository
+    committed = read_committed(work, Recorded(repo, RUN))
     held = {Reason.COMMITTED: committed.files, Reason.STAGED: [staged]}
-    folder = f"{core.prefix}{RUN.folder}"
-    asked = questions(core.store.uri, inventory, held, before=BEFORE, folder=folder, width=spread.width)
-    return sum(spread(judge, asked, weigh=judged_objects), Answer())
+    judge = GarbageJudge(repo.layout, tuple(inventory), held, before=BEFORE, copied_at=None, folder=work.folder)
+    answer = judge_buckets(work.executor, repo.store.uri, judge, weigh=judged_objects)
+    assert not isinstance(answer, DamagedFiles)
+    return answer
 
 
-def listing(repo: Repository, addresses: pa.Array) -> list[HeldFile]:
+def listing(repo: LakeRepository, addresses: pa.Array) -> list[HeldFile]:
     """The files that a listing would have written."""
     count = len(addresses)
     times = pa.array(np.full(count, int(OLD.timestamp()) * 1_000_000)).cast(INVENTORY.field("modified_at").type)
@@ -123,7 +127,7 @@ def listing(repo: Repository, addresses: pa.Array) -> list[HeldFile]:
     ]
 
 
-def staging(repo: Repository, addresses: pa.Array) -> HeldFile:
+def staging(repo: LakeRepository, addresses: pa.Array) -> HeldFile:
     """The file that a look at the staging areas would have written."""
     rows = pa.table([addresses, pa.array(np.zeros(len(addresses), np.int32))], schema=HELD)
     return put(repo.store, f"{repo.prefix}{RUN.folder}inputs/staged.parquet", hashed(rows))

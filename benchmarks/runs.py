@@ -22,14 +22,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from desilt import spark
-from desilt.jobs import running
-from desilt.jobs.job import Ask
-from desilt.jobs.uncommitted import job
+from desilt.executors import session as spark
+from desilt.executors.executor import Nobody
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import runner as running
+from desilt.jobs.gc.job import job
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources.spread import Nobody, OnSpark
-from desilt.sweep.guard import Limits
+from desilt.sweep.limits import Limits
 from large_lake import STAGED, make, stage, store
 from machine import keep
 
@@ -104,12 +104,12 @@ class Peak(Nobody):
 def measured(directory: Path) -> dict[str, Any]:
     """Run here and now: seconds (without Spark's start), where they went, and memory."""
     began, peak = time.perf_counter(), Peak()
-    spread = OnSpark(spark.session("benchmark"), peak)
-    spread(len, ["warm", "up"])
+    executor = OnSpark(spark.session("benchmark"), peak)
+    executor(len, ["warm", "up"])
     start, before = time.perf_counter() - began, resident_mb()
     began = time.perf_counter()
     repo = Lake.open(locate(f"{directory}/lake")).repository("bench")
-    report = running.run(job, repo, spread, Ask(), Limits(confirm=True))[-1]
+    report = running.run(job, repo, executor, job.ask(), Limits(confirm=True, clock_is_right=True))[-1]
     assert report.swept is not None
     return {
         "seconds": round(time.perf_counter() - began, 2),

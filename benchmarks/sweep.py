@@ -21,25 +21,25 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from desilt.jobs import running
-from desilt.jobs.uncommitted import job
-from desilt.lake import Lake, Repository
+from desilt.executors.executor import HERE
+from desilt.jobs import runner as running
+from desilt.jobs.gc.job import job
+from desilt.lake import Lake, LakeRepository
 from desilt.lake.lake import locate
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.sweep.limits import Limits
 from large_lake import ADDRESS, stage, store
 from machine import keep
 
 BODY = bytes(1_000)
 FOLDERS = 20
 PARTS = {
-    "condemn: one transaction a batch": ("condemn.py", "condemn"),
-    "remove: the objects themselves": ("removing.py", "remove"),
+    "condemn: one transaction a batch": ("gate.py", "condemn"),
+    "remove: the objects themselves": ("delete.py", "delete"),
     "of that, unlink": ("~", "<built-in method posix.unlink>"),
     "write the outcome file": ("outcome.py", "write_outcome"),
-    "record: the other transaction": ("sweeping.py", "_record"),
+    "record: the other transaction": ("gate.py", "settle"),
     "of all, fsync": ("~", "<built-in method posix.fsync>"),
-    "read and check the plan": ("sweeping.py", "plan_rows"),
+    "read and check the plan": ("batches.py", "plan_rows"),
 }
 
 
@@ -97,11 +97,11 @@ def swept(objects: int, profile: cProfile.Profile | None = None) -> Took:
     """Time to sweep a plan of ``objects``."""
     with tempfile.TemporaryDirectory() as directory:
         repo = garbage(Path(directory), objects)
-        run_id = running.plan(job, repo, in_process).run
+        run_id = running.plan(job, repo, HERE).run
         watch = Watch()
         if profile:
             profile.enable()
-        report = running.sweep(repo, in_process, run_id, Limits(confirm=True, max_share=1))
+        report = running.sweep(repo, HERE, run_id, Limits(confirm=True, max_share=1))
         if profile:
             profile.disable()
         took = watch.took()
@@ -132,7 +132,7 @@ def profiled(objects: int) -> dict[str, float]:
     return {part: round(spent.get(place, 0.0) / total, 3) for part, place in PARTS.items()}
 
 
-def garbage(directory: Path, objects: int) -> Repository:
+def garbage(directory: Path, objects: int) -> LakeRepository:
     """A repository with so many objects that nobody holds, and as many that are staged."""
     repo = Lake.create(locate(f"{directory}/lake")).create_repository("bench")
     held = addresses(objects, 2 * objects)

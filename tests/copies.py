@@ -6,7 +6,7 @@ import pytest
 
 from desilt.lake import journal, schema
 
-NAMES = [match[1] for table in schema.TABLES if (match := re.match(r"CREATE TABLE (\w+)", table))]
+NAMES = [match[1] for table in schema.LAKE.tables if (match := re.match(r"CREATE TABLE (\w+)", table))]
 OF_REFS = ("commits", "collected", "branches", "tags", "holds", "policies", "journal")
 """What a journal brings back."""
 
@@ -14,7 +14,7 @@ OF_REFS = ("commits", "collected", "branches", "tags", "holds", "policies", "jou
 def backup(database):
     """Every row of every table."""
     with database.read() as tx:
-        return {name: list(tx.rows(f"SELECT * FROM {name}")) for name in NAMES}
+        return {name: tx.rows(f"SELECT * FROM {name}") for name in NAMES}
 
 
 def put_back(database, rows):

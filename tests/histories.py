@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 from math import inf
 
 from desilt.errors import BadRequest, Conflict, Gone, NotFound
-from desilt.lake import commits, fsck, refs, repositories, staging, tickets, tombstones
-from desilt.lake.tombstones import Tombstone
+from desilt.lake import commits, fsck, refs, repositories, staging, tickets
+from desilt.records import removals as tombstones
+from desilt.records.removals import Tombstone
 from desilt.sstable.values import decode_entry
 from desilt.testing import oracle
 
@@ -265,7 +266,7 @@ class Judge:
     def judge(self, records):
         with self.repo.database.read() as tx:
             every = {commit.id: commit for commit in commits.every(tx, self.repo.uid)}
-            stones = list(tx.rows("SELECT address, run FROM tombstones WHERE repository = ?", self.repo.uid))
+            stones = tx.rows("SELECT address, run FROM tombstones WHERE repository = ?", self.repo.uid)
             known = {token for one in refs.branches(tx, self.repo.uid) for token in one.tokens}
             orphans = {token for (token,) in tx.rows("SELECT DISTINCT token FROM staging")} - known
         assert not orphans, "staging areas that no branch knows"
@@ -426,3 +427,9 @@ def still_works(repo, name="afterwards"):
     assert merged is not None
     assert made.id in {commit.id for commit in repo.log("main")}
     assert b"".join(repo.get("main", f"{name}/file")) == b"as ever"
+
+
+def some_schedule(random):
+    """Who goes on, and for how many steps."""
+    longest = random.choice((1, 3, 9, 30))
+    return [(random.randrange(4), random.randint(1, longest)) for _ in range(300 // longest)]

@@ -4,7 +4,10 @@ It writes N to a path named as its branch, which later commits of other branches
 and to "lone", which every commit has for itself.
 """
 
+import shutil
+import tempfile
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from desilt.lake import Lake
 from desilt.lake.lake import locate
@@ -15,6 +18,24 @@ CUTOFF = START + timedelta(days=8)  # 8 is the first that is young
 
 def sample(where, *, db=None):
     """The lake, the repository, and its commits by the seed's numbers."""
+    if db is not None:
+        return built(where, db)
+    folder, made = built_once()
+    shutil.copytree(folder.name, where)
+    lake = Lake.open(locate(str(where)))
+    return lake, lake.repository("sample"), dict(made)
+
+
+@cache
+def built_once():
+    """One that others are copies of, and its commits."""
+    folder = tempfile.TemporaryDirectory()
+    lake, _, made = built(folder.name)
+    lake.close()
+    return folder, made
+
+
+def built(where, db=None):
     lake = Lake.create(locate(str(where), db=db))
     repo = lake.create_repository("sample", clock_at=START)
     made = {"0": repo.resolve("main").commit.id}

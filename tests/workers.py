@@ -17,9 +17,9 @@ from pathlib import Path
 
 from desilt.errors import AlreadyExists, Conflict, StorageFailed
 from desilt.lake import Lake
-from desilt.lake.database import open_database
 from desilt.lake.lake import Location
 from desilt.objects.opening import open_store
+from desilt.records.database import open_database
 from desilt.testing.faults import SteppedDatabase, Steps, stepped
 from histories import BRANCHES, Writer, to_line
 

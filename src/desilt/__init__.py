@@ -1,5 +1,64 @@
-"""Retention, lifecycle, expiration and garbage collection for versioned data lakes."""
+"""Retention, lifecycle, expiration and garbage collection for versioned data lakes.
 
-from importlib.metadata import version
+    import desilt
 
-__version__ = version("desilt")
+    with desilt.open("./lake#mine") as repo:
+        plan = repo.gc.plan()
+        print(plan.report.removed)
+        plan.sweep(confirm=True)
+
+What is here stays as it is from version to version; all else may change. Importing this loads nothing heavy: each name
+is loaded when it is first asked for.
+"""
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from desilt.api import HoldList, JobFace, OpenRepository, PlannedRun, RunReport
+    from desilt.api import open_repository as open  # noqa: A004  desilt.open(…) is what people write
+    from desilt.errors import DesiltError
+
+    __version__: str
+
+__all__ = [
+    "DesiltError",
+    "HoldList",
+    "JobFace",
+    "OpenRepository",
+    "PlannedRun",
+    "RunReport",
+    "__version__",
+    "open",
+]
+
+_WHERE = {
+    "DesiltError": ("desilt.errors", "DesiltError"),
+    "HoldList": ("desilt.api", "HoldList"),
+    "JobFace": ("desilt.api", "JobFace"),
+    "OpenRepository": ("desilt.api", "OpenRepository"),
+    "PlannedRun": ("desilt.api", "PlannedRun"),
+    "RunReport": ("desilt.api", "RunReport"),
+    "open": ("desilt.api", "open_repository"),
+}
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # who listens is the program's to say
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer to load than all that is here
+
+        globals()[name] = version("desilt")
+        return globals()[name]
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, called = _WHERE[name]
+    found: object = getattr(import_module(module), called)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE, "__version__"})

@@ -10,7 +10,6 @@ import io
 import json
 import tempfile
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,23 +18,21 @@ from desilt.domain.cutoffs import Cutoff, current_rule, minimum_per_branch, reso
 from desilt.domain.policy import parse
 from desilt.domain.potential import after, potential
 from desilt.errors import FirstRun, Gone
-from desilt.jobs import lasting, lifecycle
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run
-from desilt.lake import Lake, watermarks
+from desilt.executors.executor import HERE
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import watermark as lasting
+from desilt.jobs.runner import plan, run
+from desilt.lake import Lake
 from desilt.lake.fsck import check
 from desilt.lake.lake import locate
 from desilt.objects.file import ObjectFile
 from desilt.objects.store import Outcome, Result
-from desilt.sources.reached import read_history
-from desilt.sources.spread import in_process
-from desilt.sweep import removing
-from desilt.sweep.guard import Limits
+from desilt.records import watermarks
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a lake that need not survive a power cut
-
 POLICY = json.loads("""
 {
    "rule1" : {
@@ -89,11 +86,11 @@ def on(repo, day):
 
 
 def job(repo, policy, limits=SURE):
-    return run(lifecycle.job, repo, in_process, Ask(policy=policy), limits)[-1]
+    return run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy), limits)[-1]
 
 
 def dry(repo, policy):
-    return plan(lifecycle.job, repo, in_process, Ask(policy=policy))
+    return plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy))
 
 
 def committed_on(repo, branches, path):
@@ -151,7 +148,7 @@ def is_gone(repo, ref, path):
 @pytest.fixture(scope="module")
 def new_repo():
     """A function that makes a repository whose clock stands at 01/01/1998."""
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         lake = Lake.create(locate(directory))
 
         def make(*branches):
@@ -370,7 +367,7 @@ def reached(new_repo):
     on(repo, "19/01/1998")
     job(repo, only(B3, "rule1"))
     on(repo, "20/01/1998")
-    history, last = read_history(repo.core, repo.clock()), lasting.read(repo, lifecycle.JOB).last
+    history, last = repo.source(HERE).snapshot(repo.clock()), lasting.read(repo, lifecycle.JOB).last
     found = potential(lifecycle.dates(history), last, resolve(parse(B3), history.names, repo.clock()))
     return repo, made, found
 
@@ -386,7 +383,7 @@ def test_a_run_looks_into_the_potential_commits_and_the_first_run_into_all(reach
     repo, _, found = reached
     inputs = dry(repo, parse(B3)).inputs
     assert inputs["commits looked into"] == len(found) < inputs["commits"]
-    full = plan(lifecycle.job, repo, in_process, Ask(policy=parse(B3), full=True)).inputs
+    full = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse(B3), full=True)).inputs
     assert full["commits looked into"] == full["commits"] == inputs["commits"]
 
 

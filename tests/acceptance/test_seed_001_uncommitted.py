@@ -7,9 +7,7 @@ judged by the naive oracle.
 """
 
 import re
-import tempfile
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,34 +16,26 @@ from desilt.clock import ManualClock
 from desilt.domain import address as addresses
 from desilt.domain.expiry import Expiry
 from desilt.errors import BadRequest, BadTicket
-from desilt.jobs import collection, expiration, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run
-from desilt.jobs.saved import read_saved
+from desilt.executors.executor import HERE
+from desilt.inventory import listing as inventory
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.gc.watermark import read_saved
+from desilt.jobs.runner import plan, run
 from desilt.lake import Lake, partitions, staging
 from desilt.lake.lake import locate
 from desilt.lake.manifest import ranges_of
 from desilt.objects.file import ObjectFile
-from desilt.sources import inventory
-from desilt.sources.spread import in_process
 from desilt.sstable.values import decode_entry
-from desilt.sweep.guard import Limits
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import contents, read, stage
+from words import contents, later, put, read, stage, stored
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
 TICKET = timedelta(hours=24)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a lake that need not survive a power cut
-
-
 # ---- words
-
-
-@pytest.fixture
-def place():
-    with tempfile.TemporaryDirectory(dir=FAST) as made:
-        yield Path(made)
 
 
 @pytest.fixture
@@ -58,10 +48,6 @@ def lake(place):
 @pytest.fixture
 def repo(lake):
     return lake.create_repository("my-repo", clock_at=START)
-
-
-def put(repo, branch, path, text="x"):
-    return repo.put(branch, path, text.encode()).address
 
 
 def committed(repo, branch, path):
@@ -87,14 +73,6 @@ def arrives(repo, handed):
     return handed.ticket.address
 
 
-def later(repo, **time):
-    repo.set_clock(repo.clock() + timedelta(**time))
-
-
-def stored(repo):
-    return set(oracle.stored(repo))
-
-
 def in_use(repo):
     return oracle.committed(repo) | oracle.staged(repo) | oracle.ticketed(repo, repo.clock())
 
@@ -103,16 +81,18 @@ def swept(repo, *, clean=False, **ask):
     """One run: what it removed, which is all that the oracle names; nothing that is in use is touched by it."""
     before, wanted = stored(repo), oracle.collectable(repo, repo.clock())
     used = in_use(repo) & before
-    known = read_saved(repo.core, uncommitted.JOB)
+    known = read_saved(repo, uncommitted.JOB)
     assert bool(known.run) is not clean  # else it is no optimised run
-    report = run(uncommitted.job, repo, in_process, Ask(**ask), SURE)[-1]
+    report = run(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask), SURE)[-1]
     removed = before - stored(repo)
     assert removed == wanted
     assert used <= stored(repo)
     assert repo.tombstones(sorted(used)) == {}
     assert (report.swept.removed, report.swept.failed) == (len(removed), 0)
     assert looked_at(repo, report.run) == {one for one in before if is_newer(one, known.settled)}
-    assert plan(uncommitted.job, repo, in_process, Ask(full=True)).removed.objects == 0  # as a clean run would say
+    assert (
+        plan(uncommitted.job, repo, HERE, uncommitted.job.ask(full=True)).removed.objects == 0
+    )  # as a clean run would say
     return removed
 
 
@@ -134,7 +114,7 @@ def looked_at(repo, run_id):
 
 def pending(repo):
     """What the last run left to the next to look at again, though it lists it no more."""
-    files = [file.key for file in read_saved(repo.core, uncommitted.JOB).pending]
+    files = [file.key for file in read_saved(repo, uncommitted.JOB).pending]
     rows = [row for key in files for row in pq.read_table(ObjectFile(repo.store, key)).to_pylist()]
     return {row["folder"] + row["name"] for row in rows}
 
@@ -160,7 +140,7 @@ def test_a_partition_names_the_time_downwards_so_the_newest_lists_first(repo):
         made.append(put(repo, "main", "a").split("/")[2])
         later(repo, hours=2)
     (branch,) = repo.branches()
-    listed = [part.split("/")[-2] for part in inventory.partitions(repo.store, repo.prefix, branch.uid)]
+    listed = [part.split("/")[-2] for part in inventory.partitions(repo.store, repo.prefix + "branches/", branch.uid)]
     assert listed == made[::-1]
 
 
@@ -293,7 +273,7 @@ def named(names, found):
 
 def test_a_clean_run_step_by_step(lived_in):
     repo, names = lived_in
-    made = plan(uncommitted.job, repo, in_process)
+    made = plan(uncommitted.job, repo, HERE)
     folder = f"_desilt/runs/gc/{made.run}/"
     # 1. and 3. what is staged, as ranges
     assert made.inputs["staged entries"] == len(oracle.staged(repo)) == 1
@@ -310,10 +290,10 @@ def test_a_clean_run_step_by_step(lived_in):
         "committed": 1, "staged": 1, "ticket": 1, "young": 1
     }  # fmt: skip
     # 8. nothing is saved by a plan that nobody carries out
-    assert read_saved(repo.core, uncommitted.JOB).run == ""
+    assert read_saved(repo, uncommitted.JOB).run == ""
 
     assert swept(repo, clean=True) == gone
-    saved = read_saved(repo.core, uncommitted.JOB)
+    saved = read_saved(repo, uncommitted.JOB)
     assert saved.settled.keys() == {one.uid for one in repo.branches()}
     assert named(names, pending(repo)) == ["staged"]  # the next run does not list its partition
 
@@ -345,12 +325,12 @@ def test_an_optimised_run_step_by_step(lived_in):
     new = {"new": committed(repo, "test-branch", "new"), "new and lost": lost(repo, "test-branch", "new and lost")}
     later(repo, days=2)
 
-    made = plan(uncommitted.job, repo, in_process)
+    made = plan(uncommitted.job, repo, HERE)
     # Step 1: what was staged then and is neither staged nor committed now, though its partition is not listed
     assert again not in looked_at(repo, made.run)
     assert again in oracle.collectable(repo, repo.clock())
     # Step 2: all objects down to the partition that was read last
-    settled = read_saved(repo.core, uncommitted.JOB).settled
+    settled = read_saved(repo, uncommitted.JOB).settled
     assert looked_at(repo, made.run) == {one for one in stored(repo) if is_newer(one, settled)}
     assert named({**names, **new}, looked_at(repo, made.run)) == ["new", "new and lost", "waits", "young"]
 
@@ -364,7 +344,7 @@ def test_of_optimised_runs_each_lists_what_came_since_the_one_before(repo):
         lost(repo, "main", f"lost-{day}")
         later(repo, days=3)
         assert len(swept(repo, clean=day == 0)) == 1
-        made = plan(uncommitted.job, repo, in_process)
+        made = plan(uncommitted.job, repo, HERE)
         assert (made.inputs["listed"], made.inputs["known from before"]) == (0, day + 1)
 
 
@@ -431,11 +411,11 @@ def test_a_once_such_a_commit_is_collected_the_next_run_is_a_clean_one(repo):
     assert swept(repo, clean=True) == set()
     held = repo.copy("dev", "a", "dev", "copy").address  # and so it is staged
     assert swept(repo) == set()
-    run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock())), SURE)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock())), SURE)
     repo.reset("dev")
     repo.delete_branch("dev")
     later(repo, days=5)
-    run(collection.job, repo, in_process, Ask(), SURE)
+    run(collection.job, repo, HERE, collection.job.ask(), SURE)
     assert held not in stored(repo)
     assert swept(repo, clean=True) == set()
 
@@ -628,7 +608,7 @@ def test_e_a_run_of_one_branch_heeds_what_all_hold(repo):
     repo.delete_branch("dev")
     later(repo, days=5)
     for branch in ("main", dev):
-        run(uncommitted.job, repo, in_process, Ask(branch=branch), SURE)
+        run(uncommitted.job, repo, HERE, uncommitted.job.ask(branch=branch), SURE)
     assert garbage.isdisjoint(stored(repo))
     assert kept in stored(repo)
     assert arrives(repo, waits) in stored(repo)
@@ -660,7 +640,7 @@ def test_objects_that_lie_otherwise_are_left_alone(repo):
     for address in others:
         repo.store.put(repo.prefix + address, [b"theirs"])
     later(repo, days=5)
-    report = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1]
+    report = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1]
     assert report.swept.removed == 1
     assert report.keep["foreign"].objects == 3  # and what is beside the branches is not even listed
     assert stored(repo) == set(others)
@@ -670,7 +650,7 @@ def test_a_path_of_many_partitions_is_listed_in_many_pieces(repo):
     for _ in range(60):
         put(repo, "main", "a")
         later(repo, hours=1)
-    made = plan(uncommitted.job, repo, in_process)
+    made = plan(uncommitted.job, repo, HERE)
     listings = repo.store.list(f"{repo.prefix}_desilt/runs/gc/{made.run}/inputs/inventory/")
     assert sum(batch.num_rows for batch in listings) >= 30
     assert looked_at(repo, made.run) == stored(repo)
@@ -685,7 +665,7 @@ def test_after_a_long_time_without_a_run_the_next_lists_more_and_misses_nothing(
         garbage.add(lost(repo, "main", f"lost-{month}"))
         committed(repo, "main", f"kept-{month}")
         later(repo, days=30)
-    made = plan(uncommitted.job, repo, in_process)
+    made = plan(uncommitted.job, repo, HERE)
     assert (made.inputs["listed"], made.inputs["known from before"]) == (24, 1)
     assert swept(repo) == garbage
 
@@ -697,7 +677,7 @@ def test_a_direct_upload_that_comes_days_after_its_ticket_is_found_by_a_clean_ru
     assert swept(repo, clean=True) == set()
     address = arrives(repo, handed)
     later(repo, days=5)
-    run(uncommitted.job, repo, in_process, Ask(), SURE)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
     assert address in stored(repo)
-    run(uncommitted.job, repo, in_process, Ask(full=True), SURE)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(full=True), SURE)
     assert address not in stored(repo)

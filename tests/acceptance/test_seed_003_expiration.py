@@ -13,14 +13,14 @@ import pytest
 
 from desilt.domain.expiration import Node, Ref, abandon, after, expire
 from desilt.domain.expiry import Expiry, Omission
-from desilt.domain.keeping import Keep, walk_down
+from desilt.domain.keeping import KeepCounts, walk_down
 from desilt.errors import BadRequest, CommitGone
-from desilt.jobs import collection, expiration
-from desilt.jobs.job import Ask
-from desilt.jobs.running import run
+from desilt.executors.executor import HERE
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.runner import run
 from desilt.lake import commits, fsck
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.sweep.limits import Limits
 from seed_003 import sample
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -188,7 +188,7 @@ def test_five_more_go_once_the_old_tags_do():
 
 def test_the_sample_with_keep_rules():
     """The last four of each line: main has 14, 13, 12 and 5; develop 11, 10, 6, 3; test 9, 7, 6, 3; qa 8, 7, 6, 3."""
-    found = expire(NODES, ALL, before=CUTOFF, keep=Keep(last=4), delete_expired_tags=True)
+    found = expire(NODES, ALL, before=CUTOFF, keep=KeepCounts(last=4), delete_expired_tags=True)
     assert after(NODES, found) == tree("""
 0 - X5[tag2] - 12 - 13 - 14[main]
 0 - X3[tag1] - X6 - 10 - 11[develop]
@@ -226,11 +226,11 @@ def drawn(repo, made):
 
 
 def expired(repo, **wish):
-    return run(expiration.job, repo, in_process, Ask(wish=Expiry(CUTOFF, **wish)), SURE)[-1]
+    return run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(CUTOFF, **wish)), SURE)[-1]
 
 
 def collected(repo):
-    return run(collection.job, repo, in_process, Ask(), SURE)[-1]
+    return run(collection.job, repo, HERE, collection.job.ask(), SURE)[-1]
 
 
 def only(drawing, *numbers):
@@ -269,8 +269,8 @@ def test_the_sample_on_a_lake(lake):
 def test_the_simpler_problem_on_a_lake(lake):
     repo, made = lake
     wish = Omission("main", made["13"][:12], "main~2")
-    run(expiration.job, repo, in_process, Ask(wish=wish), SURE)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=wish), SURE)
     assert [commit.message for commit in repo.log("main")][:3] == ["14", "5", "4"]
     assert b"".join(repo.get(made["13"], "main")) == b"13"
     with pytest.raises(BadRequest, match=r"is what tag 'tag2' points to; leave it out"):
-        run(expiration.job, repo, in_process, Ask(wish=Omission("main", made["5"], made["4"])), SURE)
+        run(expiration.job, repo, HERE, expiration.job.ask(wish=Omission("main", made["5"], made["4"])), SURE)

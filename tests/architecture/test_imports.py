@@ -1,54 +1,61 @@
 """Imports point one way, and the core needs nothing but Python."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import desilt
+from syntax import parsed
 
 SOURCE = Path(desilt.__file__).parent
+
+BASE = {"errors", "clock", "domain", "objects", "logs"}
+DATA = {*BASE, "sstable", "columns", "executors", "records", "inventory", "cache"}
+SEAM = {*DATA, "repository"}
+ENGINE = {*SEAM, "runs", "render", "sweep"}
 
 # each package, and what it may import of desilt besides itself
 ALLOWED = {
     "errors": set(),
     "clock": set(),
+    "logs": set(),
     "domain": {"errors"},
-    "java": {"errors"},
-    "spark": {"errors", "java"},
-    "sstable": {"errors", "domain"},
-    "frames": {"errors", "domain"},
-    "runs": {"errors", "domain", "objects", "__version__"},
     "objects": {"errors", "clock", "domain"},
-    "lake": {"errors", "clock", "domain", "sstable", "objects"},
-    "sources": {"errors", "domain", "sstable", "objects", "frames", "lake"},
-    "sweep": {"errors", "domain", "objects", "frames", "runs", "lake", "sources"},
-    "jobs": {"errors", "clock", "domain", "objects", "frames", "runs", "lake", "sources", "sweep"},
-    "testing": {"errors", "clock", "domain", "sstable", "objects", "lake", "spark"},
+    "executors": {"errors", "logs"},
+    "sstable": BASE,
+    "columns": {*BASE, "executors"},
+    "records": BASE,
+    "inventory": {*BASE, "columns", "executors"},
+    "cache": {*BASE, "sstable", "columns", "executors"},
+    "repository": DATA,
+    "lake": SEAM,
+    "runs": {*SEAM, "__version__"},
+    "render": {*BASE, "runs"},
+    "sweep": {*SEAM, "runs"},
+    "jobs": ENGINE,
+    "api": {*ENGINE, "jobs"},
+    "recovery": {*ENGINE, "jobs", "lake"},
+    "testing": {*SEAM, "lake"},
     "demo": {"testing"},
-    "cli": {
-        "errors",
-        "clock",
-        "domain",
-        "objects",
-        "lake",
-        "testing",
-        "demo",
-        "spark",
-        "runs",
-        "sources",
-        "jobs",
-        "sweep",
-    },
+    "cli": {*ENGINE, "jobs"},
+    "cli/lake": {*ENGINE, "jobs", "cli", "lake", "recovery", "testing", "demo"},
 }
+"""What is of a lake of our own is known to the lake, to what is about it alone, and to nobody else."""
 
 
 def package_of(path):
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    parts = path.relative_to(SOURCE).parts
+    return "cli/lake" if parts[:2] == ("cli", "lake") else parts[0].removesuffix(".py")
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "desilt":
             parts = node.module.split(".")
             yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
@@ -84,6 +91,58 @@ for module in pkgutil.iter_modules(desilt.domain.__path__):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def module_of(path):
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def packages_above(module):
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts))}
+
+
+def needs(path, modules):
+    """The modules that are imported as this one is, with the packages they are in; but for its own."""
+    own, found = module_of(path), set()
+    for node in parsed(path).body:  # what a function imports comes later
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            found |= names & modules
+    found |= {above for one in found for above in packages_above(one)} & modules
+    return found - packages_above(own) - {own}
+
+
+def test_every_module_can_be_the_first_to_be_imported():
+    """An executor imports whatever a piece of work names, in no order: so no imports go in a circle."""
+    paths = {module_of(path): path for path in SOURCE.rglob("*.py")}
+    graph = {module: needs(path, paths.keys()) for module, path in paths.items()}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(paths)
+
+
+def test_only_executors_know_spark():
+    knowing = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if not str(path.relative_to(SOURCE)).startswith("executors/")
+        and re.search(r"\bpyspark\b(?!\.sql import (DataFrame|SparkSession)\b)|sparkContext", path.read_text())
+    }
+    assert knowing == set()
+
+
+def test_nothing_needs_pandas():
+    for path in SOURCE.rglob("*.py"):
+        assert not re.search(r"^\s*(import|from) pandas|toPandas|to_pandas", path.read_text(), re.MULTILINE), path
+
+
+EACH_JOB_HAS_ITS_OWN = {"Options", "Saved"}
+
+
+def test_a_class_name_means_one_thing():
+    defined = Counter(
+        node.name for path in SOURCE.rglob("*.py") for node in parsed(path).body if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, times in defined.items() if times > 1} == EACH_JOB_HAS_ITS_OWN
+
+
 def test_modules_stay_small():
     long = {
         str(path.relative_to(SOURCE)): lines
@@ -98,7 +157,46 @@ def test_nothing_in_the_lake_deletes_objects():
     for path in (SOURCE / "lake").glob("*.py"):
         calls = [
             node.func.attr
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(parsed(path))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         ]
         assert not {"delete_many", "unlink", "rmtree", "remove_object"} & set(calls), path
+
+
+NEEDED_FOR_HELP = {
+    "desilt",
+    "desilt.cli",
+    "desilt.cli.attempt",
+    "desilt.cli.lazy",
+    "desilt.cli.main",
+    "desilt.cli.verbosity",
+    "desilt.errors",
+    "desilt.errors.base",
+    "desilt.errors.conflicts",
+    "desilt.errors.damaged",
+    "desilt.errors.outdated",
+    "desilt.errors.refusals",
+    "desilt.jobs",
+    "desilt.jobs.packages",
+    "desilt.logs",
+}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["lake", "--help"]], ids=" ".join)
+def test_whoever_asks_for_help_waits_for_nothing_else(words):
+    """Others than click, and what takes long to load, are not loaded for a page of text."""
+    code = f"""
+import sys
+from desilt.cli.attempt import run
+from desilt.cli.main import desilt
+import contextlib, io
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    assert run(desilt, {words!r}) == 0
+assert said.getvalue()
+print(*sorted(sys.modules))
+"""
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    ours = {name for name in loaded if name.split(".")[0] == "desilt"}
+    assert ours - {"desilt.cli.lake", "desilt.cli.lake.lake"} == NEEDED_FOR_HELP
+    others = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"desilt", "__mp_main__"}
+    assert {name for name in others if not name.startswith(("_", "sitecustomize", "usercustomize"))} == {"click"}

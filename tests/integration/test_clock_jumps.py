@@ -10,17 +10,20 @@ from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.domain.times import moment
 from desilt.errors import WrongTime
-from desilt.jobs import expiration, lifecycle, setting, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run
+from desilt.executors.executor import HERE
+from desilt.jobs import trash
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.runner import plan, run
 from desilt.lake import Lake
-from desilt.lake.database import open_database
 from desilt.lake.lake import locate
 from desilt.objects.local import LocalStore
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
-from desilt.testing import oracle
+from desilt.records.database import open_database
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
+from words import stored
 
 DAY = timedelta(days=1)
 ALL = Limits(confirm=True, max_share=1.0, allow_empty=True)
@@ -48,12 +51,8 @@ def machine(tmp_path):
     made.database.close()
 
 
-def stored(repo):
-    return set(oracle.stored(repo))
-
-
 def lifecycle_run(repo, limits=ALL, **ask):
-    return run(lifecycle.job, repo, in_process, Ask(**ask), limits)[-1]
+    return run(lifecycle.job, repo, HERE, lifecycle.job.ask(**ask), limits)[-1]
 
 
 def test_a_year_ahead_nothing_is_old_until_somebody_says_so(machine):
@@ -97,15 +96,15 @@ def test_the_trash_is_not_emptied_by_a_clock_that_has_jumped(machine):
     run(
         lifecycle.job,
         repo,
-        in_process,
-        Ask(policy=parse({"l": {"prefix": "logs/", "days": 9}}), action=Action.TRASH),
+        HERE,
+        lifecycle.job.ask(policy=parse({"l": {"prefix": "logs/", "days": 9}}), action=Action.TRASH),
         ALL,
     )
     machine.off = 400 * DAY
     for _ in range(2):
         with pytest.raises(WrongTime, match="--clock-is-right"):
-            trash.empty(repo, in_process)
-    (gone,) = trash.empty(repo, in_process, clock_is_right=True).values()
+            trash.empty(repo, HERE)
+    (gone,) = trash.empty(repo, HERE, clock_is_right=True).values()
     assert gone.objects == 1
 
 
@@ -116,7 +115,7 @@ def test_a_month_of_quiet_is_no_jump_and_neither_is_a_lake_that_plans_alone(mach
     repo.commit("main", "new")
     setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 20}}))
     machine.off = 29 * DAY
-    plan(lifecycle.job, repo, in_process)  # asks the store for the time, and nothing else
+    plan(lifecycle.job, repo, HERE)  # asks the store for the time, and nothing else
     machine.off = 45 * DAY
     assert lifecycle_run(repo, ALL).swept.removed == 1
 
@@ -149,7 +148,7 @@ def write(machine, day):
 
 
 def expired(repo):
-    return run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock() - 30 * DAY)), ALL)
+    return run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock() - 30 * DAY)), ALL)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +156,8 @@ def expired(repo):
     [
         (lifecycle_run, True),
         (expired, True),
-        (lambda repo: trash.empty(repo, in_process), True),
-        (lambda repo: plan(lifecycle.job, repo, in_process), False),
+        (lambda repo: trash.empty(repo, HERE), True),
+        (lambda repo: plan(lifecycle.job, repo, HERE), False),
     ],
     ids=["run", "expire", "purge", "plan"],
 )
@@ -207,11 +206,11 @@ def test_a_clock_that_is_mended_by_halves_is_not(written):
 def test_what_was_said_of_a_wrong_clock_says_nothing_of_the_next_jump(written):
     repo = written.repo
     written.off = 365 * DAY
-    run(uncommitted.job, repo, in_process, Ask(), RIGHT)  # a mistake
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), RIGHT)  # a mistake
     written.off = timedelta(0)
     repo.put("main", "data/after", b"x")
     repo.commit("main", "mended")
     refused(written, 100)
     written.off = DAY
-    run(uncommitted.job, repo, in_process, Ask(), RIGHT)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), RIGHT)
     refused(written, 370)  # where it was before

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from desilt.cache import metaranges as metarange_cache
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import (
@@ -13,25 +14,32 @@ from desilt.errors import (
     CommitGone,
     Conflict,
     CorruptTable,
+    DamagedRun,
     Gone,
-    OtherPolicy,
+    HeldSince,
     OutsidePrefix,
     TooMuch,
     Unreadable,
 )
-from desilt.jobs import collection, expiration, holding, lifecycle, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import commits, fsck, tombstones, watermarks
-from desilt.lake.holds import Kind
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import holding, trash
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import commits, fsck
+from desilt.records import locks, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.holds import HoldKind
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder, find
-from desilt.runs.plan import Action
 from desilt.runs.report import Amount
-from desilt.sources import metarange_cache
-from desilt.sources.spread import OnSpark, in_process
-from desilt.sweep.guard import Limits
-from desilt.sweep.sweeping import plan_rows
+from desilt.runs.steps import Action, OwnFiles, RemoveObjects
+from desilt.sweep.batches import remove
+from desilt.sweep.limits import Limits
+from desilt.sweep.sweep import Sweep
 from desilt.testing import oracle
 from seed_003 import CUTOFF, sample
 
@@ -43,21 +51,21 @@ DAY = timedelta(days=1)
 def lake(tmp_path):
     """The seed's sample, expired: 6 and 7 are free."""
     opened, repo, made = sample(tmp_path / "lake")
-    run(expiration.job, repo, in_process, Ask(wish=Expiry(CUTOFF)), SURE)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(CUTOFF)), SURE)
     yield repo, made
     opened.close()
 
 
 def planned(repo, **ask):
-    return plan(collection.job, repo, in_process, Ask(**ask))
+    return plan(collection.job, repo, HERE, collection.job.ask(**ask))
 
 
-def collected(repo, *, spread=in_process, **ask):
-    return run(collection.job, repo, spread, Ask(**ask), SURE)[-1]
+def collected(repo, *, executor=HERE, **ask):
+    return run(collection.job, repo, executor, collection.job.ask(**ask), SURE)[-1]
 
 
 def swept(repo, report):
-    return sweep(repo, in_process, report.run, SURE)
+    return sweep(repo, HERE, report.run, SURE)
 
 
 def messages(repo):
@@ -102,10 +110,10 @@ def test_what_shares_an_object_with_a_live_commit_keeps_it(lake):
 
 def test_it_is_the_same_on_spark(lake, spark):
     repo, _ = lake
-    report = collected(repo, spread=OnSpark(spark))
+    report = collected(repo, executor=OnSpark(spark))
     assert (report.history["commits collected"], report.swept.state) == (2, "swept")
     assert read(repo, "test", "test") == b"9"
-    assert collected(repo, spread=OnSpark(spark)).removed.objects == 0
+    assert collected(repo, executor=OnSpark(spark)).removed.objects == 0
 
 
 def test_a_second_collection_finds_nothing(lake):
@@ -172,7 +180,7 @@ def test_a_young_commit_stays_with_all_it_descends_from(lake):
     repo.delete_branch("short")
     report = planned(repo)
     assert report.history["commits collected"] == 0
-    assert report.inputs["kept for being young, or let go of lately"] == 3
+    assert report.inputs["kept for being young, or released lately"] == 3
     repo.set_clock(repo.clock() + 2 * DAY)
     assert collected(repo).history["commits collected"] == 3
 
@@ -206,9 +214,9 @@ def test_what_anything_let_go_of_lately_stays_with_all_it_descends_from(lake, ki
         repo.create_tag("short", made["7"])
         repo.delete_tag("short")
     elif kind == "hold":
-        holding.lift(repo, holding.hold(repo, Kind.REF, made["7"], reason="audit").id)
+        holding.lift(repo, holding.hold(repo, HoldKind.REF, made["7"], reason="audit").id)
     else:
-        holding.hold(repo, Kind.REF, made["7"], reason="audit", until=timedelta(minutes=1))
+        holding.hold(repo, HoldKind.REF, made["7"], reason="audit", until=timedelta(minutes=1))
         repo.set_clock(repo.clock() + timedelta(minutes=2))
     report = swept(repo, report or planned(repo, unreached_for=DAY))
     assert report.history["commits collected"] == 0
@@ -224,7 +232,7 @@ def test_what_is_pointed_at_again_stays(lake, save, when):
     saving = {
         "branch": lambda: repo.create_branch("saved", made["6"]),
         "tag": lambda: repo.create_tag("saved", made["6"]),
-        "hold": lambda: holding.hold(repo, Kind.REF, made["6"], reason="audit"),
+        "hold": lambda: holding.hold(repo, HoldKind.REF, made["6"], reason="audit"),
     }[save]
     report = None if when == "before the plan" else planned(repo)
     saving()
@@ -237,7 +245,7 @@ def test_what_is_pointed_at_again_stays(lake, save, when):
 
 def test_a_hold_that_has_ended_saves_nothing(lake):
     repo, made = lake
-    holding.hold(repo, Kind.REF, made["6"], reason="audit", until=DAY)
+    holding.hold(repo, HoldKind.REF, made["6"], reason="audit", until=DAY)
     repo.set_clock(repo.clock() + 2 * DAY)
     assert collected(repo).history["commits collected"] == 2
 
@@ -245,7 +253,7 @@ def test_a_hold_that_has_ended_saves_nothing(lake):
 def test_looking_back_to_when_a_hold_counted_whose_commit_is_gone_is_no_error(lake):
     repo, made = lake
     back = repo.clock()
-    holding.hold(repo, Kind.REF, made["6"], reason="audit", until=DAY)
+    holding.hold(repo, HoldKind.REF, made["6"], reason="audit", until=DAY)
     repo.set_clock(back + 2 * DAY)
     collected(repo)
     assert planned(repo, now=back).history["commits collected"] == 0
@@ -262,7 +270,7 @@ def test_a_copy_that_comes_too_late_is_told_that_it_is_gone(lake, monkeypatch):
 
 def test_a_held_prefix_keeps_the_commits_that_alone_have_something_below_it(lake):
     repo, made = lake
-    holding.hold(repo, Kind.PREFIX, "lon", reason="audit")
+    holding.hold(repo, HoldKind.PREFIX, "lon", reason="audit")
     report = collected(repo)
     assert report.inputs["kept by holds on prefixes"] == 2
     assert report.inputs["commits that nothing reaches"] == 2
@@ -274,15 +282,15 @@ def test_a_held_prefix_keeps_the_commits_that_alone_have_something_below_it(lake
 @pytest.mark.parametrize("prefix", ["nothing/of/the/kind", "tes", "lonely"])
 def test_a_held_prefix_keeps_no_commit_whose_objects_below_it_others_have(lake, prefix):
     repo, _ = lake
-    holding.hold(repo, Kind.PREFIX, prefix, reason="audit")
+    holding.hold(repo, HoldKind.PREFIX, prefix, reason="audit")
     assert collected(repo).history["commits collected"] == 2
 
 
 def test_a_prefix_held_after_the_plan_stops_the_sweep(lake):
     repo, made = lake
     report = planned(repo)
-    holding.hold(repo, Kind.PREFIX, "lone", reason="audit")
-    with pytest.raises(OtherPolicy, match="before somebody ordered a prefix to be held; plan again"):
+    holding.hold(repo, HoldKind.PREFIX, "lone", reason="audit")
+    with pytest.raises(HeldSince, match="before somebody ordered a prefix to be held; plan again"):
         swept(repo, report)
     assert read(repo, made["7"], "test") == b"7"
     assert collected(repo).history["commits collected"] == 0
@@ -291,13 +299,13 @@ def test_a_prefix_held_after_the_plan_stops_the_sweep(lake):
 def test_a_held_object_stays_though_its_commit_goes(lake):
     repo, made = lake
     address = repo.stat(made["7"], "lone").address
-    holding.hold(repo, Kind.ADDRESS, address, reason="audit")
+    holding.hold(repo, HoldKind.ADDRESS, address, reason="audit")
     report = collected(repo)
     assert report.history["commits collected"] == 2
     assert report.keep["held"].objects == 1
     assert address in oracle.stored(repo)
     repo.set_clock(repo.clock() + 400 * DAY)
-    run(uncommitted.job, repo, in_process, Ask(), SURE)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
     assert address in oracle.stored(repo)
 
 
@@ -322,7 +330,7 @@ def test_what_a_lifecycle_run_removed_is_not_counted_again(lake):
     address = repo.stat(made["7"], "lone").address
     repo.create_branch("seven", made["7"])
     rules = parse({"rule": {"prefix": "lone", "days": 1}})
-    run(lifecycle.job, repo, in_process, Ask(policy=rules, full=True), SURE)
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=rules, full=True), SURE)
     assert address not in oracle.stored(repo)
     repo.delete_branch("seven")
     report = collected(repo)
@@ -335,8 +343,8 @@ def test_what_was_brought_back_from_the_trash_lately_stays(lake):
     repo, made = lake
     repo.create_branch("seven", made["7"])
     rules = parse({"rule": {"prefix": "lone", "days": 1}})
-    trashed = run(lifecycle.job, repo, in_process, Ask(policy=rules, action=Action.TRASH), SURE)[-1].run
-    trash.bring_back(repo, in_process, trashed)
+    trashed = run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=rules, action=Action.TRASH), SURE)[-1].run
+    trash.bring_back(repo, HERE, trashed)
     repo.delete_branch("seven")
     report = collected(repo)
     assert (report.history["commits collected"], report.keep["restored"].objects) == (2, 2)
@@ -348,11 +356,11 @@ def test_what_was_brought_back_from_the_trash_lately_stays(lake):
 def test_the_next_gc_is_a_clean_run(lake):
     repo, _ = lake
     repo.set_clock(repo.clock() + 30 * DAY)
-    run(uncommitted.job, repo, in_process, Ask(), SURE)
-    saved = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1]
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
+    saved = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1]
     assert saved.inputs["known from before"] > 0
     collected(repo)
-    clean = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1]
+    clean = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1]
     assert (clean.inputs["known from before"], clean.removed.objects) == (0, 0)
     assert clean.inputs["listed"] == len(oracle.stored(repo))
 
@@ -360,20 +368,20 @@ def test_the_next_gc_is_a_clean_run(lake):
 def test_a_gc_that_was_planned_before_leaves_the_next_one_clean_too(lake):
     repo, _ = lake
     repo.set_clock(repo.clock() + 30 * DAY)
-    run(uncommitted.job, repo, in_process, Ask(), SURE)
-    early = plan(uncommitted.job, repo, in_process, Ask())
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
+    early = plan(uncommitted.job, repo, HERE, uncommitted.job.ask())
     collected(repo)
     swept(repo, early)
-    assert run(uncommitted.job, repo, in_process, Ask(), SURE)[-1].inputs["known from before"] == 0
+    assert run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1].inputs["known from before"] == 0
 
 
 def test_fewer_commits_than_the_last_plan_saw_are_no_reason_to_stop(lake):
     repo, _ = lake
     for job in (uncommitted.job, collection.job):
-        plan(job, repo, in_process, Ask())
+        plan(job, repo, HERE, job.ask())
     collected(repo)
     for job in (uncommitted.job, collection.job):
-        assert run(job, repo, in_process, Ask(), SURE)[-1].swept.state == "swept"
+        assert run(job, repo, HERE, job.ask(), SURE)[-1].swept.state == "swept"
 
 
 def test_a_share_that_is_too_large_is_refused_before_a_commit_goes(lake):
@@ -382,7 +390,7 @@ def test_a_share_that_is_too_large_is_refused_before_a_commit_goes(lake):
         repo.delete_branch(name)
     repo.set_clock(repo.clock() + 9 * DAY)
     with pytest.raises(TooMuch, match=r"objects would go"):
-        run(collection.job, repo, in_process, Ask(), Limits(confirm=True))
+        run(collection.job, repo, HERE, collection.job.ask(), Limits(confirm=True))
     assert read(repo, made["7"], "test") == b"7"
 
 
@@ -390,16 +398,16 @@ def test_tables_in_the_plan_of_another_job_are_refused(lake):
     repo, _ = lake
     report = planned(repo)
     folder = Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, report.run))
-    made = plans.read(folder, repo.core.secret)
-    table = next(file for file in made.files if file.tables)
-    assert plan_rows(repo.store, made, table).num_rows == 4
-    with pytest.raises(OutsidePrefix):
-        plan_rows(repo.store, replace(made, job="gc"), table)
-    with pytest.raises(OutsidePrefix):
-        plan_rows(repo.store, made, replace(table, tables=False))
-    objects = next(file for file in made.files if file.rows and not file.tables)
-    with pytest.raises(OutsidePrefix):
-        plan_rows(repo.store, made, replace(objects, tables=True))
+    made = plans.read(folder, repo.secret)
+    objects, tables = made.steps_of(RemoveObjects)
+    assert sum(file.rows for file in tables.files) == 4
+    with locks.held(repo.database, repo.uid, run=made.run) as lock:
+        of_others = Sweep(repo, made, lock, HERE, tables=False)
+        with pytest.raises(OutsidePrefix):
+            remove(of_others, tables)
+        for step in (replace(tables, tables=False), replace(objects, tables=True)):
+            with pytest.raises(OutsidePrefix):
+                remove(replace(of_others, tables=True), step)
 
 
 @pytest.mark.parametrize("damage", [b"", b"deadbeef\n"])
@@ -408,7 +416,7 @@ def test_a_list_of_commits_that_is_not_the_planned_one_is_refused(lake, damage):
     report = planned(repo)
     folder = Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, report.run))
     repo.store.put(f"{folder.root}inputs/commits.txt", [damage])
-    with pytest.raises(CorruptTable, match="it is not what was planned"):
+    with pytest.raises(DamagedRun, match=r"inputs/commits.txt is missing, or not what was planned; plan again$"):
         swept(repo, report)
     assert {"6", "7"} <= messages(repo)
 
@@ -416,7 +424,7 @@ def test_a_list_of_commits_that_is_not_the_planned_one_is_refused(lake, damage):
 def test_while_its_commits_are_there_no_object_goes(lake, monkeypatch):
     """Commits come first; what is left of them is asked of the database, by a list that is the planned one."""
     repo, _ = lake
-    monkeypatch.setattr("desilt.sweep.commits._take", lambda *_: None)
+    monkeypatch.setattr("desilt.lake.editor.LakeEditor._take", lambda *_: None)
     before = oracle.stored(repo)
     assert collected(repo).swept.held_again > 0
     assert oracle.stored(repo) == before
@@ -470,13 +478,13 @@ def runs(repo, job):
 
 def test_folders_of_old_runs_go_unless_somebody_needs_them(lake):
     repo, _ = lake
-    first = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1].run
+    first = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1].run
     rules = parse({"rule": {"prefix": "nothing", "days": 1}})
-    needed = run(lifecycle.job, repo, in_process, Ask(policy=rules), SURE)[-1].run
+    needed = run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=rules), SURE)[-1].run
     only_planned = planned(repo).run
     repo.set_clock(repo.clock() + 40 * DAY)
-    second = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1].run
-    later = plan(lifecycle.job, repo, in_process, Ask(policy=rules)).run
+    second = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1].run
+    later = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=rules)).run
     assert planned(repo).own.keys() == set()
     report = collected(repo, keep_runs=30 * DAY)
     assert report.own.keys() >= {"old runs"}
@@ -484,7 +492,7 @@ def test_folders_of_old_runs_go_unless_somebody_needs_them(lake):
     assert runs(repo, "lifecycle") == {needed, later}  # its watermark names what is in the first
     assert only_planned not in runs(repo, "collect")
     assert first != second
-    assert run(lifecycle.job, repo, in_process, Ask(policy=rules), SURE)[-1].swept.state == "swept"
+    assert run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=rules), SURE)[-1].swept.state == "swept"
 
 
 def test_a_run_with_something_in_the_trash_keeps_its_folder(lake):
@@ -492,20 +500,20 @@ def test_a_run_with_something_in_the_trash_keeps_its_folder(lake):
     repo.put("main", "never", b"committed")
     repo.reset("main")
     repo.set_clock(repo.clock() + 3 * DAY)
-    trashed = run(uncommitted.job, repo, in_process, Ask(action=Action.TRASH), SURE)[-1].run
+    trashed = run(uncommitted.job, repo, HERE, uncommitted.job.ask(action=Action.TRASH), SURE)[-1].run
     for _ in range(2):
         repo.set_clock(repo.clock() + 40 * DAY)
-        run(uncommitted.job, repo, in_process, Ask(), SURE)
+        run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
     collected(repo, keep_runs=30 * DAY)
     assert trashed in runs(repo, "gc")
-    assert trash.bring_back(repo, in_process, trashed).restored == 1
+    assert trash.bring_back(repo, HERE, trashed).restored == 1
 
 
 def test_a_watermark_written_after_the_plan_saves_what_it_names(lake):
     repo, _ = lake
-    first = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1].run
+    first = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1].run
     repo.set_clock(repo.clock() + 40 * DAY)
-    run(uncommitted.job, repo, in_process, Ask(), SURE)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
     report = planned(repo, keep_runs=30 * DAY)
     with repo.database.write() as tx:
         watermarks.write(tx, repo.uid, "another", "x", {"pending": [{"key": f"_desilt/runs/gc/{first}/pending/a"}]})
@@ -553,7 +561,7 @@ def test_staging_manifests_go_by_their_age(lake):
 )
 def test_only_own_files_are_tidied(lake, name, monkeypatch):
     repo, _ = lake
-    monkeypatch.setattr("desilt.jobs.tidy.found", lambda *_: [{"what": "x", "keys": [name], "objects": 1, "bytes": 1}])
+    monkeypatch.setattr("desilt.jobs.collect.tidy.found", lambda *_: (OwnFiles("x", (name,), 1, 1),))
     before = files(repo, "")
     with pytest.raises(OutsidePrefix):
         collected(repo)
@@ -572,4 +580,4 @@ def test_a_plan_made_while_commits_are_collected_says_so(lake, monkeypatch):
 
     monkeypatch.setattr(metarange_cache, "lists", lists)
     with pytest.raises(Conflict, match="commits were collected while the plan was made; plan again"):
-        plan(uncommitted.job, repo, in_process, Ask())
+        plan(uncommitted.job, repo, HERE, uncommitted.job.ask())

@@ -7,31 +7,40 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from desilt.cache import metaranges as metarange_cache
+from desilt.cache import ranges as range_cache
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import FencedOff, WentBack
-from desilt.jobs import collection, expiration, lifecycle, running, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, commits, fsck
+from desilt.executors.executor import HERE
+from desilt.jobs import runner as running
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, commits, editor, fsck
+from desilt.lake.editor import LakeEditor
+from desilt.lake.gate import LakeGate
 from desilt.lake.lake import locate
-from desilt.lake.repository import Repository
-from desilt.sources import metarange_cache, range_cache
-from desilt.sources.spread import in_process
-from desilt.sweep import commits as taking
-from desilt.sweep import removing, sweeping
-from desilt.sweep.guard import Limits
+from desilt.lake.repository import LakeRepository
+from desilt.recovery.recover import recover
+from desilt.runs import plan as plans
+from desilt.runs.folder import Folder, find
+from desilt.sweep import batches as sweeping
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
+from words import days
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 RULES = parse({"rule": {"prefix": "nothing/", "days": 1}})
 EVERY_JOB = {
-    "gc": (uncommitted.job, Ask()),
-    "collect": (collection.job, Ask()),
-    "lifecycle": (lifecycle.job, Ask(policy=RULES)),
-    "expire": (expiration.job, Ask(wish=Expiry(START))),
+    "gc": (uncommitted.job, uncommitted.job.ask()),
+    "collect": (collection.job, collection.job.ask()),
+    "lifecycle": (lifecycle.job, lifecycle.job.ask(policy=RULES)),
+    "expire": (expiration.job, expiration.job.ask(wish=Expiry(START))),
 }
 
 
@@ -47,10 +56,6 @@ def repo(tmp_path):
     made.commit("main", "first")
     yield made
     lake.close()
-
-
-def days(repo, count):
-    repo.set_clock(repo.clock() + count * DAY)
 
 
 def dead(repo, *messages):
@@ -74,14 +79,14 @@ def all_is_well(repo):
     """Nothing is broken, and every job runs."""
     assert fsck.check(repo, deep=True).sound
     for job, ask in EVERY_JOB.values():
-        assert run(job, repo, in_process, ask, SURE)[-1].swept.state == "swept"
+        assert run(job, repo, HERE, ask, SURE)[-1].swept.state == "swept"
 
 
 @pytest.mark.parametrize("how", ["commit", "merge"])
 def test_a_commit_on_a_dead_one_whose_branch_goes_again_keeps_its_parents(repo, how):
     """It is reached by nothing, and is not in the plan either."""
     (one,) = dead(repo, "one")
-    planned = plan(collection.job, repo, in_process, Ask()).run
+    planned = plan(collection.job, repo, HERE, collection.job.ask()).run
     repo.create_branch("short", one if how == "commit" else "main")
     if how == "commit":
         repo.put("short", "two", b"2")
@@ -89,11 +94,11 @@ def test_a_commit_on_a_dead_one_whose_branch_goes_again_keeps_its_parents(repo, 
     else:
         repo.merge(one, "short", message="two")
     repo.delete_branch("short")
-    assert sweep(repo, in_process, planned, SURE).history["commits collected"] == 0
+    assert sweep(repo, HERE, planned, SURE).history["commits collected"] == 0
     assert messages(repo) >= {"one", "two"}
     all_is_well(repo)
     days(repo, 2)
-    assert run(collection.job, repo, in_process, Ask(), SURE)[-1].history["commits collected"] == 2
+    assert run(collection.job, repo, HERE, collection.job.ask(), SURE)[-1].history["commits collected"] == 2
     all_is_well(repo)
 
 
@@ -114,22 +119,22 @@ class AfterWrites:
 
 
 def test_a_tag_that_comes_and_goes_between_two_pages_leaves_no_commit_without_its_parent(repo, monkeypatch):
-    monkeypatch.setattr(taking, "PAGE", 1)
+    monkeypatch.setattr(editor, "PAGE", 1)
     one, two = dead(repo, "one", "two")
-    planned = plan(collection.job, repo, in_process, Ask()).run
+    planned = plan(collection.job, repo, HERE, collection.job.ask()).run
     repo.create_tag("look", two)
-    real, pages = taking._take, []
+    real, pages = LakeEditor._take, []
 
-    def take(tx, repository, plan, ids, mark):
+    def take(self, tx, run, ids, mark):
         pages.append(ids)
-        real(tx, repository, plan, ids, mark)
+        real(self, tx, run, ids, mark)
 
     def then():
         if len(pages) == 1 and repo.tags():
             repo.delete_tag("look")
 
-    monkeypatch.setattr(taking, "_take", take)
-    sweep(Repository(replace(repo.core, database=AfterWrites(repo.database, then))), in_process, planned, SURE)
+    monkeypatch.setattr(LakeEditor, "_take", take)
+    sweep(LakeRepository(replace(repo.core, database=AfterWrites(repo.database, then))), HERE, planned, SURE)
     assert repo.tags() == []
     assert messages(repo) >= {"one", "two"}
     assert b"".join(repo.get(one, "one")) == b"one"
@@ -142,17 +147,17 @@ def test_a_tag_made_again_to_save_its_commit_is_not_deleted_by_a_run_that_is_tak
     days(repo, 5)
     repo.put("main", "b", b"2")
     repo.commit("main", "second")
-    ask = Ask(wish=Expiry(repo.clock(), delete_tags=True))
+    ask = expiration.job.ask(wish=Expiry(repo.clock(), delete_tags=True))
     monkeypatch.setattr(running, "_audit", killed)
     with pytest.raises(Killed):
-        run(expiration.job, repo, in_process, ask, SURE)
+        run(expiration.job, repo, HERE, ask, SURE)
     monkeypatch.undo()
     assert repo.tags() == []
     repo.create_tag("v1", saved)
-    run(uncommitted.job, repo, in_process, Ask(), SURE)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
     assert [tag.name for tag in repo.tags()] == ["v1"]
     days(repo, 2)
-    run(collection.job, repo, in_process, Ask(), SURE)
+    run(collection.job, repo, HERE, collection.job.ask(), SURE)
     assert b"".join(repo.get("v1", "saved")) == b"saved"
 
 
@@ -198,10 +203,10 @@ def test_tables_that_went_are_no_objects_to_the_share_that_may_go(repo):
     days(repo, 5)
     repo.put("main", "a", b"now")
     repo.commit("main", "now")
-    run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock() - DAY)), SURE)
-    collected = run(collection.job, repo, in_process, Ask(), Limits(confirm=True))[-1]
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock() - DAY)), SURE)
+    collected = run(collection.job, repo, HERE, collection.job.ask(), Limits(confirm=True))[-1]
     assert collected.remove["ranges and metaranges"]["collected"].objects > 60
-    assert run(uncommitted.job, repo, in_process, Ask(), Limits(confirm=True))[-1].removed.objects == 5
+    assert run(uncommitted.job, repo, HERE, uncommitted.job.ask(), Limits(confirm=True))[-1].removed.objects == 5
 
 
 @pytest.mark.parametrize("given_up", [False, True])
@@ -209,7 +214,7 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
     dead(repo, "one", "two")
     repo.database.close()
     shutil.copy(repo.database.path, tmp_path / "copy")
-    run(collection.job, repo, in_process, Ask(), SURE)
+    run(collection.job, repo, HERE, collection.job.ask(), SURE)
     now = repo.clock()
     repo.database.close()
     for file in repo.database.path.parent.glob(f"{repo.database.path.name}-*"):
@@ -219,13 +224,13 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
     again.set_clock(now + DAY)
     limits = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
     with pytest.raises(WentBack, match="2 commits collected by run"):
-        run(collection.job, again, in_process, Ask(), limits)
+        run(collection.job, again, HERE, collection.job.ask(), limits)
     if given_up:
         recover(again, give_up=True)
-        assert run(collection.job, again, in_process, Ask(), limits)[-1].history["commits collected"] == 2
+        assert run(collection.job, again, HERE, collection.job.ask(), limits)[-1].history["commits collected"] == 2
     else:
         recover(again)
-        assert run(collection.job, again, in_process, Ask(), SURE)[-1].history["commits collected"] == 0
+        assert run(collection.job, again, HERE, collection.job.ask(), SURE)[-1].history["commits collected"] == 0
     assert b"".join(again.get("main", "a")) == b"1"
     all_is_well(again)
 
@@ -233,22 +238,24 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
 def test_a_try_that_falls_behind_removes_nothing_that_another_has_settled(repo, monkeypatch):
     """Two tasks on one batch: by the time the slow one gets to its delete, a new commit may have the file again."""
     dead(repo, "one")
-    planned = plan(collection.job, repo, in_process, Ask()).run
-    real, clock, back = sweeping.condemn, removing.now, []
+    planned = plan(collection.job, repo, HERE, collection.job.ask()).run
+    real, clock, back = LakeGate.condemn, removing.now, []
+    folder = Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, planned))
+    made = plans.read(folder, repo.secret)
 
-    def condemn(repository, lock, made, number, rows, recheck):
-        found = real(repository, lock, made, number, rows, recheck)
-        monkeypatch.setattr(sweeping, "condemn", real)
-        sweeping.sweep_batch(repository, lock, made, number, rows, recheck)  # the other one
-        back.extend(repository.prefix + address for address in rows["address"].to_pylist())
+    def condemn(gate, batch, held, relies_on, lock):
+        found = real(gate, batch, held, relies_on, lock)
+        monkeypatch.setattr(LakeGate, "condemn", real)
+        sweeping.sweep_batch(repo, lock, made, batch, held)  # the other one
+        back.extend(repo.prefix + address for address in batch.rows["address"].to_pylist())
         for key in back:
-            repository.store.put(key, [b"there again"])
+            repo.store.put(key, [b"there again"])
         monkeypatch.setattr(removing, "now", lambda: clock() + 2 * removing.SURE_SECONDS)
         return found
 
-    monkeypatch.setattr(sweeping, "condemn", condemn)
+    monkeypatch.setattr(LakeGate, "condemn", condemn)
     with pytest.raises(FencedOff):
-        sweep(repo, in_process, planned, SURE)
+        sweep(repo, HERE, planned, SURE)
     assert back
     assert {repo.store.get(key) for key in back} == {b"there again"}
 
@@ -258,7 +265,7 @@ def test_a_plan_whose_cache_is_tidied_under_it_reads_what_it_needs_anew(repo, mo
     for number in range(60):
         repo.put("main", "a", f"{number}".encode())
         repo.commit("main", str(number))
-    first = plan(uncommitted.job, repo, in_process, Ask()).inputs["committed entries"]
+    first = plan(uncommitted.job, repo, HERE, uncommitted.job.ask()).inputs["committed entries"]
     folder, real = repo.prefix + cache.FOLDER, repo.store.get
     listed = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist()]
     assert listed
@@ -270,4 +277,4 @@ def test_a_plan_whose_cache_is_tidied_under_it_reads_what_it_needs_anew(repo, mo
         return real(key, **rest)
 
     monkeypatch.setattr(repo.store, "get", get)
-    assert plan(uncommitted.job, repo, in_process, Ask()).inputs["committed entries"] == first
+    assert plan(uncommitted.job, repo, HERE, uncommitted.job.ask()).inputs["committed entries"] == first

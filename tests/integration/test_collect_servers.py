@@ -7,13 +7,14 @@ import pytest
 
 from desilt.domain.expiry import Expiry, Omission
 from desilt.errors import CommitGone
-from desilt.jobs import collection, expiration, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import run
+from desilt.executors.executor import HERE
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import run
 from desilt.lake import Lake, fsck
 from desilt.lake.lake import locate
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 
 SURE = Limits(max_share=1.0, confirm=True)
@@ -41,22 +42,22 @@ def test_from_a_bucket_with_real_clocks(repo, monkeypatch):
         time.sleep(0.1)
     repo.put("main", "prices", b"last")
     repo.commit("main", "last")
-    run(expiration.job, repo, in_process, Ask(wish=Expiry(cut)), SURE)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(cut)), SURE)
     assert [commit.message for commit in repo.log("main")] == ["last", "Repository created"]
     assert b"".join(repo.get(made[2], "prices")) == b"2"
 
     before = oracle.stored(repo)
     time.sleep(3)
-    report = run(collection.job, repo, in_process, Ask(older_than=SECOND), SURE)[-1]
+    report = run(collection.job, repo, HERE, collection.job.ask(older_than=SECOND), SURE)[-1]
     assert (report.history["commits collected"], report.swept.state) == (4, "swept")
     assert len(before) - len(oracle.stored(repo)) == 4
     with pytest.raises(CommitGone):
         repo.stat(made[2], "prices")
     assert b"".join(repo.get("main", "prices")) == b"last"
     assert fsck.check(repo, deep=True).sound
-    again = run(collection.job, repo, in_process, Ask(older_than=SECOND), SURE)[-1]
+    again = run(collection.job, repo, HERE, collection.job.ask(older_than=SECOND), SURE)[-1]
     assert (again.removed.objects, again.history) == (0, {"commits collected": 0})
-    clean = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1]
+    clean = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1]
     assert (clean.removed.objects, clean.inputs["listed"]) == (0, 1)
 
 
@@ -64,5 +65,5 @@ def test_a_mistake_is_abandoned_in_a_bucket(repo):
     for number in range(3):
         repo.put("main", "prices", f"{number}".encode())
         repo.commit("main", str(number))
-    run(expiration.job, repo, in_process, Ask(wish=Omission("main", "main~1", "main~1")), SURE)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Omission("main", "main~1", "main~1")), SURE)
     assert [commit.message for commit in repo.log("main")] == ["2", "0", "Repository created"]

@@ -13,20 +13,23 @@ from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import CorruptTable
-from desilt.jobs import collection, expiration, lifecycle, setting, uncommitted
-from desilt.jobs.explaining import explain
-from desilt.jobs.job import Ask
-from desilt.jobs.pins import pins
-from desilt.jobs.running import plan, run, sweep, unfinished
-from desilt.lake import Lake, ledger, schema
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.explain.explain import explain
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.pins.pins import pins
+from desilt.jobs.runner import plan, run, sweep, unfinished
+from desilt.lake import Lake, schema
 from desilt.lake.fsck import check
 from desilt.objects import open_store
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.records import ledger
+from desilt.records.database import open_database
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from editing import tables
-from words import contents
+from words import contents, tables
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
@@ -104,7 +107,7 @@ def everything(repo):
     """Every key but those of runs and caches, and every tombstone."""
     keys = {key for batch in repo.store.list(repo.prefix) for key in batch["key"].to_pylist()}
     with repo.database.read() as tx:
-        stones = list(tx.rows("SELECT address, state FROM tombstones"))
+        stones = tx.rows("SELECT address, state FROM tombstones")
         ids = sorted(tx.rows("SELECT id FROM commits"))
     return {key for key in keys if "/_desilt/" not in key}, stones, ids
 
@@ -114,27 +117,27 @@ def test_a_run_that_cannot_read_what_is_held_removes_nothing_and_names_the_table
     damage, before = Damage(repo, repo.resolve("main").commit, kind, how), everything(repo)
     for act in (plan, run):
         with pytest.raises(CorruptTable, match=damage.name):
-            act(REMOVING[job], repo, in_process, Ask(), *([SURE] if act is run else []))
+            act(REMOVING[job], repo, HERE, REMOVING[job].ask(), *([SURE] if act is run else []))
         assert everything(repo) == before
     with repo.database.read() as tx:
         assert ledger.every(tx, repo.uid) == []
     damage.mend()
-    assert run(REMOVING[job], repo, in_process, Ask(), SURE)[-1].swept.removed > 0
+    assert run(REMOVING[job], repo, HERE, REMOVING[job].ask(), SURE)[-1].swept.removed > 0
     nothing_held_is_lost(repo)
 
 
 @pytest.mark.parametrize("job", REMOVING)
 def test_a_sweep_that_cannot_read_what_came_after_its_plan_removes_no_object(repo, job, kind, how):
-    made = plan(REMOVING[job], repo, in_process)
+    made = plan(REMOVING[job], repo, HERE)
     damage = Damage(repo, committed(repo, "main", "data/later"), kind, how)
     before = everything(repo)
     for _ in range(2):
         with pytest.raises(CorruptTable, match=damage.name):
-            sweep(repo, in_process, made.run, SURE)
+            sweep(repo, HERE, made.run, SURE)
         assert everything(repo)[:2] == before[:2]  # collect takes commits first, which nothing reaches
     stored = oracle.stored(repo)
     try:  # the next run gives that one up, and plans anew
-        run(REMOVING[job], repo, in_process, Ask(), SURE)
+        run(REMOVING[job], repo, HERE, REMOVING[job].ask(), SURE)
     except CorruptTable as error:
         stopped = error.name
     else:
@@ -143,9 +146,9 @@ def test_a_sweep_that_cannot_read_what_came_after_its_plan_removes_no_object(rep
     assert stopped == (damage.name if reads_it else "")
     assert oracle.stored(repo) == stored
     damage.mend()
-    run(REMOVING[job], repo, in_process, Ask(), SURE)
+    run(REMOVING[job], repo, HERE, REMOVING[job].ask(), SURE)
     assert unfinished(repo) == []
-    run(uncommitted.job, repo, in_process, Ask(), SURE)  # of what a collection gave up, this finds the rest
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)  # of what a collection gave up, this finds the rest
     nothing_held_is_lost(repo)
     assert oracle.collectable(repo, repo.clock()) == set()
 
@@ -170,7 +173,7 @@ def not_told(repo, kind, how, ask):
 
 
 def test_pins_that_cannot_be_told_are_not_told(repo, kind, how):
-    not_told(repo, kind, how, lambda: pins(repo, in_process))
+    not_told(repo, kind, how, lambda: pins(repo, HERE))
 
 
 @pytest.mark.parametrize("wanted", ["data/old", "its address", "garbage"])
@@ -188,12 +191,12 @@ def test_expiration_reads_no_table_and_removes_none(repo, kind, how):
     committed(repo, "main", "data/newest")
     before = everything(repo)
     damage = Damage(repo, repo.resolve("main~1").commit, kind, how)
-    ask = Ask(wish=Expiry(repo.clock() - timedelta(days=5)))
-    report = run(expiration.job, repo, in_process, ask, SURE)[-1]
+    ask = expiration.job.ask(wish=Expiry(repo.clock() - timedelta(days=5)))
+    report = run(expiration.job, repo, HERE, ask, SURE)[-1]
     assert report.history["edited"] == 1
     assert old.id not in {commit.id for commit in repo.log("main")}
     with pytest.raises(CorruptTable, match=damage.name):
-        run(collection.job, repo, in_process, Ask(), SURE)
+        run(collection.job, repo, HERE, collection.job.ask(), SURE)
     damage.mend()
     assert everything(repo) == before
     assert contents(repo, old.id) == {path: path for path in ("data/old", "logs/old")}
@@ -202,8 +205,8 @@ def test_expiration_reads_no_table_and_removes_none(repo, kind, how):
 @pytest.mark.parametrize("job", REMOVING)
 def test_a_range_that_was_read_before_is_not_read_again_to_say_what_is_held(repo, job, how):
     """A range never changes: what is kept of it is what it says."""
-    plan(REMOVING[job], repo, in_process)
+    plan(REMOVING[job], repo, HERE)
     damage = Damage(repo, repo.resolve("main").commit, "range", how)
-    assert run(REMOVING[job], repo, in_process, Ask(), SURE)[-1].swept.removed > 0
+    assert run(REMOVING[job], repo, HERE, REMOVING[job].ask(), SURE)[-1].swept.removed > 0
     damage.mend()
     nothing_held_is_lost(repo)

@@ -6,16 +6,16 @@ import pytest
 
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest
-from desilt.jobs import collection, lifecycle, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
+from desilt.executors.executor import HERE
+from desilt.jobs.collect import job as collection
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources.lake import LakeSource
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
-from desilt.testing import oracle
-from words import stage
+from desilt.lake.source import LakeSource
+from desilt.sweep.limits import Limits
+from words import later, stage, stored
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
@@ -32,16 +32,8 @@ def repo(tmp_path):
     lake.close()
 
 
-def later(repo, **time):
-    repo.set_clock(repo.clock() + timedelta(**time))
-
-
 def gc(repo, **ask):
-    return run(uncommitted.job, repo, in_process, Ask(**ask), ALL)[-1]
-
-
-def stored(repo):
-    return set(oracle.stored(repo))
+    return run(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask), ALL)[-1]
 
 
 @pytest.fixture
@@ -86,11 +78,11 @@ def test_who_wants_it_to_go_at_once_says_so(repo, old):
 def test_what_was_dropped_after_the_plan_was_made_is_left_alone_by_its_sweep(repo, old):
     repo.reset("dev")
     later(repo, days=5)
-    made = plan(uncommitted.job, repo, in_process)
+    made = plan(uncommitted.job, repo, HERE)
     assert made.removed.objects == 1
     stage(repo, "main", old)  # as other programs may
     repo.reset("main")
-    swept = sweep(repo, in_process, made.run, ALL).swept
+    swept = sweep(repo, HERE, made.run, ALL).swept
     assert (swept.removed, swept.held_again) == (0, 1)
     assert old.address in stored(repo)
 
@@ -107,7 +99,7 @@ def test_what_is_dropped_while_a_plan_looks_is_either_staged_or_dropped_to_it(re
         return found
 
     monkeypatch.setattr(LakeSource, looks, look)
-    made = plan(uncommitted.job, repo, in_process)
+    made = plan(uncommitted.job, repo, HERE)
     assert made.removed.objects == 0
     assert made.keep["staged"].objects == 1
 
@@ -118,8 +110,8 @@ def test_for_longer_than_that_is_known_it_is_not_left_alone(repo):
 
 
 JOBS = {
-    "lifecycle": (lifecycle.job, Ask(policy=parse({"l": {"prefix": "logs/", "days": 7}}))),
-    "collect": (collection.job, Ask(unreached_for=timedelta(0))),
+    "lifecycle": (lifecycle.job, lifecycle.job.ask(policy=parse({"l": {"prefix": "logs/", "days": 7}}))),
+    "collect": (collection.job, collection.job.ask(unreached_for=timedelta(0))),
 }
 
 
@@ -132,13 +124,14 @@ def test_a_staged_copy_that_was_dropped_a_moment_ago_keeps_what_commits_had(repo
     (entry,) = [one for one in repo.list("dev") if one.path == "logs/a"]
     if job is collection.job:
         repo.delete_branch("dev", force=True)
-    made = plan(job, repo, in_process, ask).run if planned else ""
+    made = plan(job, repo, HERE, ask).run if planned else ""
     stage(repo, "main", entry)
     repo.reset("main")
-    report = sweep(repo, in_process, made, ALL) if planned else run(job, repo, in_process, ask, ALL)[-1]
+    report = sweep(repo, HERE, made, ALL) if planned else run(job, repo, HERE, ask, ALL)[-1]
     assert planned or report.keep["dropped"].objects == 1
     assert report.swept.removed == 0 or job is collection.job  # its tables go
     assert address in stored(repo)
     later(repo, days=1, hours=1)
-    run(uncommitted.job if job is collection.job else job, repo, in_process, ask, ALL)
+    again = (uncommitted.job, uncommitted.job.ask()) if job is collection.job else (job, ask)
+    run(again[0], repo, HERE, again[1], ALL)
     assert address not in stored(repo)

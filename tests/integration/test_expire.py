@@ -6,19 +6,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.domain.expiry import Expiry, Omission
-from desilt.domain.keeping import Keep
+from desilt.domain.keeping import KeepCounts
 from desilt.domain.policy import parse
-from desilt.errors import BadRequest, Locked, NotFound, OtherPolicy
-from desilt.jobs import expiration, holding, lifecycle, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import commits, ledger, locks
-from desilt.lake.holds import Kind
+from desilt.errors import BadRequest, EditedSince, NotFound
+from desilt.executors.executor import HERE
+from desilt.jobs import holding
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import commits, reader
+from desilt.records import ledger
+from desilt.records.holds import HoldKind
 from desilt.runs.folder import Folder, find
 from desilt.runs.history import FILE, Fate, read_change
-from desilt.sources.spread import in_process
-from desilt.sweep import history
-from desilt.sweep.guard import Limits
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from seed_003 import CUTOFF, sample
 
@@ -33,15 +35,15 @@ def lake(tmp_path):
 
 
 def asked(**wish):
-    return Ask(wish=Expiry(wish.pop("before", CUTOFF), **wish))
+    return expiration.job.ask(wish=Expiry(wish.pop("before", CUTOFF), **wish))
 
 
 def planned(repo, **wish):
-    return plan(expiration.job, repo, in_process, asked(**wish))
+    return plan(expiration.job, repo, HERE, asked(**wish))
 
 
 def expired(repo, **wish):
-    return run(expiration.job, repo, in_process, asked(**wish), SURE)[-1]
+    return run(expiration.job, repo, HERE, asked(**wish), SURE)[-1]
 
 
 def change_of(repo, report):
@@ -94,7 +96,7 @@ def test_a_date_that_has_not_passed_is_refused(lake):
 
 def test_keep_rules_on_a_lake(lake):
     repo, _ = lake
-    expired(repo, keep=Keep(last=4))
+    expired(repo, keep=KeepCounts(last=4))
     assert log(repo, "main") == ["14", "13", "12", "5", "Repository created"]
     assert log(repo, "qa") == ["8", "7", "6", "3", "Repository created"]
 
@@ -150,7 +152,7 @@ def test_a_branch_used_between_plan_and_sweep_stays(lake, meanwhile, fate):
     made_plan = planned(repo, delete_branches=True)
     assert set(made_plan.refs) == {"idle"}
     meanwhile(repo)
-    (told,) = sweep(repo, in_process, made_plan.run, SURE).refs.values()
+    (told,) = sweep(repo, HERE, made_plan.run, SURE).refs.values()
     assert told.startswith("kept: ")
     assert told.endswith(fate)
     assert "idle" in {branch.name for branch in repo.branches()}
@@ -168,17 +170,17 @@ def test_a_branch_used_at_the_last_moment_stays(lake, monkeypatch, meanwhile, fa
     """Between the look at history and the transaction that edits it; staging moves no ref."""
     repo, made = lake
     old_branches(repo, made)
-    real, times = history.see, iter([True])
+    real, times = reader.read, iter([True])
 
-    def see(tx, core, now):
-        seen = real(tx, core, now)
+    def read(tx, core, now, **more):
+        seen = real(tx, core, now, **more)
         if next(times, False):
             meanwhile(repo)
         return seen
 
     made_plan = planned(repo, delete_branches=True)
-    monkeypatch.setattr(history, "see", see)
-    assert sweep(repo, in_process, made_plan.run, SURE).refs == {"idle": fate}
+    monkeypatch.setattr(reader, "read", read)
+    assert sweep(repo, HERE, made_plan.run, SURE).refs == {"idle": fate}
     assert "idle" in {branch.name for branch in repo.branches()}
 
 
@@ -188,7 +190,7 @@ def test_a_branch_that_was_made_again_at_the_same_commit_stays(lake):
     made_plan = planned(repo, delete_branches=True)
     repo.delete_branch("idle")
     repo.create_branch("idle", made["4"])
-    assert sweep(repo, in_process, made_plan.run, SURE).refs == {"idle": "kept: it has moved since"}
+    assert sweep(repo, HERE, made_plan.run, SURE).refs == {"idle": "kept: it has moved since"}
 
 
 def test_a_tag_made_again_on_a_young_commit_stays(lake):
@@ -196,14 +198,14 @@ def test_a_tag_made_again_on_a_young_commit_stays(lake):
     made_plan = planned(repo, delete_tags=True)
     repo.delete_tag("tag1")
     repo.create_tag("tag1", "main")
-    swept = sweep(repo, in_process, made_plan.run, SURE)
+    swept = sweep(repo, HERE, made_plan.run, SURE)
     assert swept.refs == {"tag1": "kept: it is not expired any more", "tag2": "deleted"}
     assert [tag.name for tag in repo.tags()] == ["tag1"]
 
 
 def test_what_a_person_holds_is_not_abandoned(lake):
     repo, made = lake
-    holding.hold(repo, Kind.REF, made["7"], reason="audit")
+    holding.hold(repo, HoldKind.REF, made["7"], reason="audit")
     report = expired(repo)
     assert report.history["abandoned"] == 0
     change = change_of(repo, report)
@@ -220,21 +222,21 @@ def test_a_commit_made_between_plan_and_sweep_is_kept_and_the_plan_still_holds(l
     made_plan = planned(repo)
     repo.put("main", "main", b"15")
     repo.commit("main", "15")
-    assert sweep(repo, in_process, made_plan.run, SURE).history["edited"] == 4
+    assert sweep(repo, HERE, made_plan.run, SURE).history["edited"] == 4
     assert log(repo, "main") == ["15", "14", "13", "12", "Repository created"]
 
 
 def test_an_edit_that_does_not_hold_any_more_is_left_out(lake):
     """An old branch that somebody commits to becomes young: then what it descends from must be looked at anew."""
     repo, made = lake
-    made_plan = planned(repo, keep=Keep(last=2))
+    made_plan = planned(repo, keep=KeepCounts(last=2))
     # main~2 (12) now is the second of a line of its own, and its parent the third: rules keep the same of main,
     # but 'late' keeps 5 as well, so that the edit of 12 would be another one
     repo.create_branch("late", made["12"])
-    swept = sweep(repo, in_process, made_plan.run, SURE)
+    swept = sweep(repo, HERE, made_plan.run, SURE)
     assert (made_plan.history["edited"], swept.history["edited"]) == (3, 2)
     assert log(repo, "main") == ["14", "13", "12", "5", "4", "2", "1", "Repository created"]
-    expired(repo, keep=Keep(last=2))
+    expired(repo, keep=KeepCounts(last=2))
     assert log(repo, "main") == ["14", "13", "12", "5", "Repository created"]
 
 
@@ -244,39 +246,33 @@ def test_the_record_tells_what_was_done_not_what_was_planned(lake):
     repo.create_tag("save", made["7"])
     repo.delete_tag("tag1")
     repo.create_tag("tag1", "main")
-    swept = sweep(repo, in_process, made_plan.run, SURE)
+    swept = sweep(repo, HERE, made_plan.run, SURE)
     assert (made_plan.history["abandoned"], swept.history["abandoned"]) == (7, 2)
     assert (swept.history["tags deleted"], swept.refs["tag2"]) == (1, "deleted")
     change = change_of(repo, swept)
     assert {dot.message for dot in change.dots if dot.fate is Fate.ABANDONED} == {"4", "5"}
     assert change.deleted.keys() == {"tag tag2"}
-    assert sweep(repo, in_process, made_plan.run, SURE).history == swept.history
+    assert sweep(repo, HERE, made_plan.run, SURE).history == swept.history
 
 
 def test_of_two_plans_only_the_first_is_carried_out(lake):
     repo, _ = lake
     one, other = planned(repo), planned(repo, before=CUTOFF + timedelta(days=2))
-    sweep(repo, in_process, one.run, SURE)
-    with pytest.raises(OtherPolicy, match="was made before history was edited; plan again"):
-        sweep(repo, in_process, other.run, SURE)
-    assert sweep(repo, in_process, one.run, SURE).swept.state == "swept"  # told again, not done again
+    sweep(repo, HERE, one.run, SURE)
+    with pytest.raises(EditedSince, match="was made before history was edited; plan again"):
+        sweep(repo, HERE, other.run, SURE)
+    assert sweep(repo, HERE, one.run, SURE).swept.state == "swept"  # told again, not done again
 
 
 def test_a_lifecycle_plan_from_before_is_refused_and_one_of_the_gc_is_not(lake):
     repo, _ = lake
     rules = parse({"rule": {"prefix": "", "days": 1}})
-    old = plan(lifecycle.job, repo, in_process, Ask(policy=rules))
-    garbage = plan(uncommitted.job, repo, in_process, Ask())
+    old = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=rules))
+    garbage = plan(uncommitted.job, repo, HERE, uncommitted.job.ask())
     expired(repo)
-    with pytest.raises(OtherPolicy, match="was made before history was edited; plan again"):
-        sweep(repo, in_process, old.run, replace(SURE, allow_empty=True))
-    assert sweep(repo, in_process, garbage.run, SURE).swept.state == "swept"
-
-
-def test_one_expiration_at_a_time(lake):
-    repo, _ = lake
-    with locks.held(repo.database, repo.uid, run="another"), pytest.raises(Locked):
-        expired(repo)
+    with pytest.raises(EditedSince, match="was made before history was edited; plan again"):
+        sweep(repo, HERE, old.run, replace(SURE, allow_empty=True))
+    assert sweep(repo, HERE, garbage.run, SURE).swept.state == "swept"
 
 
 def test_a_commit_changed_under_the_lock_would_be_an_error_and_nothing_is_done(lake, monkeypatch):
@@ -293,7 +289,7 @@ def test_a_commit_changed_under_the_lock_would_be_an_error_and_nothing_is_done(l
         expired(repo)
     assert parents(repo) == before
     monkeypatch.undo()
-    assert [row.history["edited"] for row in run(expiration.job, repo, in_process, asked(), SURE)][-1] in (0, 4)
+    assert [row.history["edited"] for row in run(expiration.job, repo, HERE, asked(), SURE)][-1] in (0, 4)
     assert log(repo, "main") == ["14", "13", "12", "Repository created"]
 
 
@@ -315,7 +311,7 @@ def test_what_cannot_be_abandoned(lake, ref, first, last, error, says):
     repo, _ = lake
     before = parents(repo)
     with pytest.raises(error, match=says):
-        run(expiration.job, repo, in_process, Ask(wish=Omission(ref, first, last)), SURE)
+        run(expiration.job, repo, HERE, expiration.job.ask(wish=Omission(ref, first, last)), SURE)
     assert parents(repo) == before
     with repo.database.read() as tx:
         assert ledger.every(tx, repo.uid) == []
@@ -324,17 +320,17 @@ def test_what_cannot_be_abandoned(lake, ref, first, last, error, says):
 def test_abandoning_again_what_is_abandoned_is_refused(lake):
     repo, made = lake
     wish = Omission("main", made["13"], made["13"])
-    run(expiration.job, repo, in_process, Ask(wish=wish), SURE)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=wish), SURE)
     assert log(repo, "main")[:2] == ["14", "12"]
     with pytest.raises(BadRequest, match="is not on the line of first parents"):
-        run(expiration.job, repo, in_process, Ask(wish=wish), SURE)
+        run(expiration.job, repo, HERE, expiration.job.ask(wish=wish), SURE)
 
 
 def test_a_held_commit_cannot_be_abandoned_either(lake):
     repo, made = lake
-    holding.hold(repo, Kind.REF, made["13"], reason="audit")
+    holding.hold(repo, HoldKind.REF, made["13"], reason="audit")
     with pytest.raises(BadRequest, match="is what hold '"):
-        run(expiration.job, repo, in_process, Ask(wish=Omission("main", made["13"], made["13"])), SURE)
+        run(expiration.job, repo, HERE, expiration.job.ask(wish=Omission("main", made["13"], made["13"])), SURE)
 
 
 def test_a_time_zone_is_not_forgotten_on_the_way_to_the_plan(lake):
@@ -342,4 +338,4 @@ def test_a_time_zone_is_not_forgotten_on_the_way_to_the_plan(lake):
     elsewhere = CUTOFF.astimezone(tz=datetime.fromisoformat("2026-01-01T00:00:00+09:00").tzinfo)
     assert elsewhere.tzinfo is not UTC
     made_plan = planned(repo, before=elsewhere)
-    assert sweep(repo, in_process, made_plan.run, SURE).history["edited"] == 4
+    assert sweep(repo, HERE, made_plan.run, SURE).history["edited"] == 4

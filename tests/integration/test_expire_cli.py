@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from desilt.cli import collect as collect_commands
-from desilt.cli import sweep as sweep_commands
-from desilt.sources.spread import InProcess
 from seed_003 import sample
 
 DATE = ("--older-than", "2026-01-09")
@@ -29,13 +26,6 @@ def uri(tmp_path, lake):
     return f"{tmp_path}/lake#sample"
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch):
-    """The work is done in this process."""
-    for module in (collect_commands, sweep_commands):
-        monkeypatch.setattr(module, "on_spark", lambda _master, told: InProcess(told))
-
-
 def test_a_plan_is_drawn_and_says_how_to_go_on(cli, uri):
     code, out, err = cli("expire", "plan", uri, *DATE)
     assert (code, err) == (0, "")
@@ -45,7 +35,7 @@ def test_a_plan_is_drawn_and_says_how_to_go_on(cli, uri):
     assert re.search(r"^│ │ ○  \w{12}  7  · 2026-01-08", out, re.MULTILINE)
     assert "● kept 7   ◆ pointed at 2   ✎ edited 4   ○ abandoned 2" in out
     assert "Old refs that stay" in out
-    assert "A sweep would be refused now: this policy of 'expire' was never carried out here before" in out
+    assert "A sweep would be refused as it is:\n  this policy of 'expire' was never carried out here before" in out
     run_id = re.search(r"desilt sweep \S+ (\S+)", out)[1]
     assert cli("sweep", uri, run_id, "--confirm")[0] == 0
     assert [line.split("\t")[2] for line in cli("lake", "log", uri, "main")[1].splitlines()] == [
@@ -56,7 +46,7 @@ def test_a_plan_is_drawn_and_says_how_to_go_on(cli, uri):
 def test_the_first_run_needs_a_word(cli, uri):
     code, out, err = cli("expire", "run", uri, *DATE)
     assert (code, out) == (10, "")
-    assert "look at plan" in err
+    assert "look at the plan, and if all of it is right: desilt sweep " in err
     code, out, _ = cli("expire", "run", uri, *DATE, "--confirm")
     assert code == 0
     assert "4 commits edited, 2 commits abandoned" in out
@@ -129,7 +119,7 @@ def test_collect_from_plan_to_gone(cli, uri, lake):
     code, out, _ = cli("collect", "plan", uri)
     assert code == 0
     assert "Nothing is to go." in out
-    assert "2 commits stay: kept for being young, or let go of lately" in out
+    assert "2 commits stay: kept for being young, or released lately" in out
     code, out, _ = cli("collect", "plan", uri, *NOW)
     assert code == 0
     assert "ranges and metaranges" in out

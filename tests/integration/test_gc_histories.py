@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-import tempfile
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,40 +13,43 @@ from desilt.domain.run import Run, started
 from desilt.errors import (
     Conflict,
     FencedOff,
-    OtherPolicy,
+    HistoryLost,
     TooMuch,
     Unreadable,
     WentBack,
     WrongClock,
     WrongTime,
 )
-from desilt.jobs import trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, ledger, locks, staging, tombstones, watermarks
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE, Here
+from desilt.jobs import trash
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, staging
+from desilt.lake.gate import LakeGate
 from desilt.lake.lake import locate
-from desilt.lake.ledger import RunState
-from desilt.lake.repository import Repository
-from desilt.lake.tombstones import State
+from desilt.lake.repository import LakeRepository
 from desilt.lake.writing import Writer
 from desilt.objects import open_store
 from desilt.objects.cloud import CloudStore
 from desilt.objects.local import LocalStore
 from desilt.objects.store import Outcome, Result
+from desilt.records import ledger, locks, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.database import open_database
+from desilt.records.ledger import RunState
+from desilt.records.removals import State
+from desilt.recovery.recover import recover
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
-from desilt.runs.plan import Action
-from desilt.sources.spread import InProcess, in_process
-from desilt.sweep import removing, sweeping
-from desilt.sweep.guard import Limits
+from desilt.runs.steps import Action
+from desilt.sweep import batches as sweeping
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import contents, read
+from words import contents, read, stored
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a lake that need not survive a power cut
 TRASH = Action.TRASH
 MINUTE = timedelta(minutes=1)
 
@@ -56,19 +57,6 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
     monkeypatch.setattr(removing, "PAUSES", (0.0, 0.0))
-
-
-@pytest.fixture
-def folder():
-    with tempfile.TemporaryDirectory(dir=FAST) as made:
-        yield Path(made)
-
-
-@pytest.fixture
-def repo(folder):
-    lake = Lake.create(locate(str(folder / "lake")))
-    yield lake.create_repository("demo", clock_at=START)
-    lake.close()
 
 
 # ---- words
@@ -93,24 +81,20 @@ def with_garbage(repo):
 
 
 def planned(repo, **ask):
-    return plan(uncommitted.job, repo, in_process, Ask(**ask)).run
+    return plan(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask)).run
 
 
-def swept(repo, run_id, *, spread=in_process, limits=SURE):
-    return sweep(repo, spread, run_id, limits).swept
+def swept(repo, run_id, *, executor=HERE, limits=SURE):
+    return sweep(repo, executor, run_id, limits).swept
 
 
 def collect(repo, *, limits=SURE, **ask):
     """What the last run came to."""
-    return run(uncommitted.job, repo, in_process, Ask(**ask), limits)[-1].swept
+    return run(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask), limits)[-1].swept
 
 
-def restore(repo, run_id="last", *, spread=in_process):
-    return trash.bring_back(repo, spread, run_id).restored
-
-
-def stored(repo):
-    return set(oracle.stored(repo))
+def restore(repo, run_id="last", *, executor=HERE):
+    return trash.bring_back(repo, executor, run_id).restored
 
 
 def in_trash(repo):
@@ -217,7 +201,7 @@ def test_a_plan_is_not_swept_after_the_database_was_restored(repo):
     for number in range(8):
         repo.create_tag(f"now{number}", "main")
     for limits in (SURE, replace(SURE, after_restore=True)):
-        with pytest.raises(OtherPolicy, match="a history that the database no longer has"):
+        with pytest.raises(HistoryLost, match="a history that the database no longer has"):
             swept(repo, made, limits=limits)
     is_readable(repo, precious)
     assert contents(repo, "main") == {"kept": "x", "precious": "x"}
@@ -310,11 +294,11 @@ def silence(repo, monkeypatch):
 
 def falls_asleep(monkeypatch, where, meanwhile):
     """The first sweep to come sleeps when it has condemned a batch, or when it has removed one and not said so."""
-    name = {"condemned": "condemn", "moved": "_record"}[where]
-    real = getattr(sweeping, name)
+    name = {"condemned": "condemn", "moved": "settle"}[where]
+    real = getattr(LakeGate, name)
 
     def sleeping(*values):
-        monkeypatch.setattr(sweeping, name, real)
+        monkeypatch.setattr(LakeGate, name, real)
         if where == "moved":
             meanwhile()
             return real(*values)
@@ -322,7 +306,7 @@ def falls_asleep(monkeypatch, where, meanwhile):
         meanwhile()
         return found
 
-    monkeypatch.setattr(sweeping, name, sleeping)
+    monkeypatch.setattr(LakeGate, name, sleeping)
 
 
 def finished(repo, run_id):
@@ -368,13 +352,13 @@ def test_what_was_restored_stays_when_a_sleeper_wakes_up(repo, monkeypatch, wher
         pytest.param(True, id="it sleeps longer, and all is restored"),
     ],
 )
-def test_what_a_sleeper_copied_to_the_trash_of_a_bucket_comes_back(s3_server, folder, monkeypatch, restored_first):
+def test_what_a_sleeper_copied_to_the_trash_of_a_bucket_comes_back(s3_server, place, monkeypatch, restored_first):
     """It sleeps between the copy and the delete that make a move."""
     for name, value in s3_server.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(uncommitted, "CLOCK_MARGIN", -120 * MINUTE)  # what was just put is old
     bucket = s3_server.create_bucket(f"sleepers-{uuid.uuid4().hex[:8]}")
-    lake = Lake.create(locate(f"{bucket}/lake", db=f"sqlite://{folder}/lake.db"))
+    lake = Lake.create(locate(f"{bucket}/lake", db=f"sqlite://{place}/lake.db"))
     repo = lake.create_repository("demo", ticket_life=60 * MINUTE)
     put(repo, "main", "kept")
     repo.commit("main", "kept")
@@ -411,7 +395,8 @@ def test_what_a_sleeper_copied_to_the_trash_of_a_bucket_comes_back(s3_server, fo
 OTHER_CONTAINER = """
 import sys
 from desilt.errors import Locked
-from desilt.lake import Lake, locks
+from desilt.lake import Lake
+from desilt.records import locks
 from desilt.lake.lake import locate
 repo = Lake.open(locate(sys.argv[1])).repository("demo")
 try:
@@ -482,9 +467,9 @@ def test_what_was_restored_is_kept_by_a_plan_of_the_same_moment(repo):
 
 def test_what_one_of_two_attempts_moved_comes_back_though_the_other_wrote_that_it_failed(repo, monkeypatch):
     lost = with_garbage(repo)
-    made, real, pieces = planned(repo, action=TRASH), sweeping._record, []
+    made, real, pieces = planned(repo, action=TRASH), LakeGate.settle, []
 
-    class Noting(InProcess):
+    class Noting(Here):
         def __call__(self, work, items, **more):
             pieces.extend(items if work is sweeping.sweep_piece else ())
             return super().__call__(work, items, **more)
@@ -494,14 +479,14 @@ def test_what_one_of_two_attempts_moved_comes_back_though_the_other_wrote_that_i
 
     def second(*values):
         """All is moved; before that is written down, the same piece ends on another executor."""
-        monkeypatch.setattr(sweeping, "_record", real)
+        monkeypatch.setattr(LakeGate, "settle", real)
         with monkeypatch.context() as patch:
-            patch.setattr(sweeping, "remove", without_network)
+            patch.setattr(sweeping, "delete", without_network)
             sweeping.sweep_piece(pieces[0])
         real(*values)
 
-    monkeypatch.setattr(sweeping, "_record", second)
-    told = swept(repo, made, spread=Noting())
+    monkeypatch.setattr(LakeGate, "settle", second)
+    told = swept(repo, made, executor=Noting())
     assert (told.state, told.failed) == (RunState.PARTLY, 1)
     assert len(in_trash(repo)) == 1
     assert restore(repo, made) == 1
@@ -531,12 +516,12 @@ def test_what_a_restore_brought_back_in_two_attempts_is_kept_and_found_by_later_
     lost = with_garbage(repo)
     collect(repo, action=TRASH)
 
-    class Twice(InProcess):
+    class Twice(Here):
         def __call__(self, work, items, **more):
             super().__call__(work, items, **more)
             return super().__call__(work, items, **more)
 
-    assert restore(repo, spread=Twice()) == 1
+    assert restore(repo, executor=Twice()) == 1
     is_readable(repo, lost)
     later(repo, days=10)
     assert collect(repo).removed == 1
@@ -636,7 +621,7 @@ def test_what_was_committed_since_is_kept_when_a_bit_of_the_plan_flips(repo, mon
     repo.create_tag("v1", "main")
     precious, made = planned_in_flight(repo, monkeypatch, "precious")
     repo.commit("main", "precious")
-    damage(repo, made, "plan.json", lambda body: flipped(body, body.index(b'"generation": ') + 14))
+    damage(repo, made, "plan.json", lambda body: flipped(body, body.index(b'"number": ') + 10))
     with pytest.raises(Unreadable, match="not what was written; plan again"):
         swept(repo, made)
     is_readable(repo, precious)
@@ -648,12 +633,12 @@ def test_no_bit_of_a_plan_can_flip_unseen(repo, monkeypatch):
     made = planned(repo)
     folder = Folder(repo.store, repo.prefix, Run(made, "gc", started(made)))
     whole = repo.store.get(file_of(repo, made, "plan.json"))
-    assert plans.read(folder, repo.core.secret).run == made
+    assert plans.read(folder, repo.secret).run == made
     for place in range(len(whole) - 1):  # after it comes the end of the line
         damaged = flipped(whole, place, 1 << place % 8)
         monkeypatch.setattr(Folder, "get_text", lambda *_, damaged=damaged: damaged.decode())
         with pytest.raises(Unreadable):
-            plans.read(folder, repo.core.secret)
+            plans.read(folder, repo.secret)
 
 
 # ---- shares and clocks
@@ -701,21 +686,21 @@ def test_a_writer_whose_clock_is_days_behind_opens_no_partition(repo):
     later(repo, days=10)
     collect(repo)
     before = stored(repo)
-    behind = Repository(replace(repo.core, clock=lambda: repo.clock() - timedelta(days=4)))
+    behind = LakeRepository(replace(repo.core, clock=lambda: repo.clock() - timedelta(days=4)))
     with pytest.raises(WrongClock):
         put(behind, "main", "new")
     assert stored(repo) == before
 
 
-def test_after_a_run_with_a_clock_a_year_ahead_others_may_pass_again(folder):
+def test_after_a_run_with_a_clock_a_year_ahead_others_may_pass_again(place):
     off = [timedelta(0)]
 
     def clock():  # one machine: its files are dated by the same clock
         return datetime.now(UTC) + off[0]
 
-    Lake.create(locate(str(folder / "lake"))).close()
-    database = open_database(f"sqlite://{folder}/lake/desilt.db")
-    repo = Lake(database, LocalStore(folder / "lake", clock=clock), clock=clock).create_repository("demo")
+    Lake.create(locate(str(place / "lake"))).close()
+    database = open_database(f"sqlite://{place}/lake/desilt.db")
+    repo = Lake(database, LocalStore(place / "lake", clock=clock), clock=clock).create_repository("demo")
 
     def one_lost():
         put(repo, "main", "lost")
@@ -743,10 +728,10 @@ def test_after_a_run_with_a_clock_a_year_ahead_others_may_pass_again(folder):
 # ---- a database that shows each transaction only the past
 
 
-def test_what_a_writer_commits_while_a_sweep_waits_for_it_is_kept(folder, fresh_postgres_url, monkeypatch):
+def test_what_a_writer_commits_while_a_sweep_waits_for_it_is_kept(place, fresh_postgres_url, monkeypatch):
     """PostgreSQL may be told to begin every transaction with a snapshot of its own."""
-    url = fresh_postgres_url() + "%20-cdefault_transaction_isolation%3Drepeatable%5C%20read"
-    lake = Lake.create(locate(str(folder / "lake"), db=url))
+    url = fresh_postgres_url() + "&options=-cdefault_transaction_isolation%3Drepeatable%5C%20read"
+    lake = Lake.create(locate(str(place / "lake"), db=url))
     repo = lake.create_repository("demo", clock_at=START)
     with_garbage(repo)
     runs, results, real = [], [], staging.stage

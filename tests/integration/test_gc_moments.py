@@ -4,22 +4,20 @@ Runs judge by a time that is days ahead, so that whatever they believe to be unu
 """
 
 import uuid
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from desilt.clock import ManualClock
-from desilt.jobs import uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, sweep
+from desilt.domain.times import CLOCK_MARGIN
+from desilt.executors.executor import HERE
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, sweep
 from desilt.lake import Lake, schema
-from desilt.lake.database import open_database
+from desilt.lake.source import LakeSource
 from desilt.objects import open_store
-from desilt.sources.lake import LakeSource
-from desilt.sources.spread import in_process
-from desilt.sweep.condemn import CLOCK_MARGIN
-from desilt.sweep.guard import Limits
+from desilt.records.database import open_database
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from words import contents, stage
 
@@ -38,18 +36,18 @@ def repo(tmp_path):
 
 
 def ahead(repo):
-    return Ask(now=repo.clock() + timedelta(days=5))
+    return uncommitted.job.ask(now=repo.clock() + timedelta(days=5))
 
 
 def test_what_is_committed_while_a_plan_is_made_is_not_in_it(repo, monkeypatch):
     """An address moves from staged to committed, never back: read in that order, one of them has it."""
     repo.put("main", "a", b"a")
-    looks = {name: getattr(LakeSource, name) for name in ("staged", "committed")}
+    looks = {name: getattr(LakeSource, name) for name in ("staged", "snapshot")}
     looked = []
 
     def looking(name):
-        def look(self, run):
-            found = looks[name](self, run)
+        def look(self, *words, **more):
+            found = looks[name](self, *words, **more)
             if not looked:
                 repo.commit("main", "between two looks")
             looked.append(name)
@@ -59,24 +57,24 @@ def test_what_is_committed_while_a_plan_is_made_is_not_in_it(repo, monkeypatch):
 
     for name in looks:
         monkeypatch.setattr(LakeSource, name, looking(name))
-    report = plan(uncommitted.job, repo, in_process, ahead(repo))
-    assert sorted(looked) == ["committed", "staged"]
+    report = plan(uncommitted.job, repo, HERE, ahead(repo))
+    assert looked[:2] == ["staged", "snapshot"]
     assert report.removed.objects == 0
 
 
 def test_read_the_other_way_round_it_is_in_the_plan_and_no_sweep_takes_it(repo, monkeypatch):
     """The order keeps a plan true. The object is kept by the sweep: it reads the commits that a plan has not seen."""
     kept = repo.put("main", "a", b"a").address
-    staged, committed, early = LakeSource.staged, LakeSource.committed, []
+    staged, snapshot, early = LakeSource.staged, LakeSource.snapshot, []
 
     def too_late(self, run):
-        early.append(committed(self, run))
+        early.append(snapshot(self, repo.clock()))
         repo.commit("main", "between two looks")
         return staged(self, run)
 
     monkeypatch.setattr(LakeSource, "staged", too_late)
-    monkeypatch.setattr(LakeSource, "committed", lambda _self, _run: early.pop())
-    made = plan(uncommitted.job, repo, in_process, ahead(repo))
+    monkeypatch.setattr(LakeSource, "snapshot", lambda self, now: early.pop() if early else snapshot(self, now))
+    made = plan(uncommitted.job, repo, HERE, ahead(repo))
     assert made.removed.objects == 1
     assert held_again(repo, made) == 1
     assert kept in oracle.stored(repo)
@@ -86,7 +84,7 @@ def test_read_the_other_way_round_it_is_in_the_plan_and_no_sweep_takes_it(repo, 
 @pytest.fixture
 def begun(repo, monkeypatch):
     """An upload that began after a plan looked for uploads, and before it listed the store: the plan, and its token."""
-    real, handed = LakeSource.open_tickets, []
+    real, handed = LakeSource.uploads, []
 
     def looked(self, run, now):
         found = real(self, run, now)
@@ -94,8 +92,8 @@ def begun(repo, monkeypatch):
         repo.store.put(repo.prefix + handed[0].ticket.address, [b"sent directly"])
         return found
 
-    monkeypatch.setattr(LakeSource, "open_tickets", looked)
-    made = plan(uncommitted.job, repo, in_process, ahead(repo))
+    monkeypatch.setattr(LakeSource, "uploads", looked)
+    made = plan(uncommitted.job, repo, HERE, ahead(repo))
     assert made.removed.objects == 1
     return made, handed[0]
 
@@ -116,7 +114,7 @@ def test_a_ticket_keeps_its_object_until_every_clock_calls_it_over(repo, begun, 
 
 def held_again(repo, made):
     """How many objects of a plan its sweep leaves alone."""
-    swept = sweep(repo, in_process, made.run, SURE).swept
+    swept = sweep(repo, HERE, made.run, SURE).swept
     assert swept.asked + swept.held_again == made.removed.objects
     return swept.held_again
 
@@ -128,7 +126,7 @@ def test_what_a_later_commit_has_is_kept_whatever_the_list_of_judged_ranges_says
     repo.commit("main", "kept")
     entry = repo.put("main", "a", b"a")
     repo.reset("main")
-    made = plan(uncommitted.job, repo, in_process, replace(ahead(repo), dropped_for=timedelta(0))).run
+    made = plan(uncommitted.job, repo, HERE, uncommitted.job.ask(now=ahead(repo).now, dropped_for=timedelta(0))).run
     stage(repo, "main", entry)
     later = repo.commit("main", "wanted after all")
     key = f"{repo.prefix}_desilt/runs/gc/{made}/inputs/ranges.txt"
@@ -136,5 +134,5 @@ def test_what_a_later_commit_has_is_kept_whatever_the_list_of_judged_ranges_says
     if rewritten:
         ranges = [listed.id for listed in repo.ranges.metarange(later.metarange)]
         repo.store.put(key, ["\n".join(ranges).encode()])
-    sweep(repo, in_process, made, SURE)
+    sweep(repo, HERE, made, SURE)
     assert contents(repo, "main") == {"a": "a", "kept": "kept"}

@@ -6,34 +6,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.domain.entry import AddressType, Entry
-from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable, WrongTime
-from desilt.jobs import uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import open_run, plan
+from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan
 from desilt.lake import Lake
 from desilt.lake.lake import locate
+from desilt.lake.source import LakeSource
 from desilt.objects.file import ObjectFile
-from desilt.sources.lake import LakeSource
-from desilt.sources.spread import OnSpark, in_process
+from desilt.runs.report import Amount
 from desilt.testing import oracle
-from words import stage
+from words import put, stage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = START + timedelta(days=30)
 
 
-@pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    yield lake.create_repository("demo", clock_at=START)
-    lake.close()
-
-
-def planned(repo, *, spread=in_process, at=LATER):
+def planned(repo, *, executor=HERE, at=LATER):
     """The paths' addresses that a plan at ``at`` names."""
     if at > repo.clock():
         repo.set_clock(at)
-    report = plan(uncommitted.job, repo, spread)
+    report = plan(uncommitted.job, repo, executor)
     folder = f"{repo.prefix}_desilt/runs/gc/{report.run}/plan/"
     keys = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist()]
     found = {row["address"] for key in keys for row in pq.read_table(ObjectFile(repo.store, key)).to_pylist()}
@@ -42,17 +36,13 @@ def planned(repo, *, spread=in_process, at=LATER):
     return found
 
 
-def put(repo, branch, path, text="x"):
-    return repo.put(branch, path, text.encode()).address
-
-
 def test_on_spark_the_same_objects_go(spark, repo):
     kept = put(repo, "main", "kept")
     repo.commit("main", "kept")
     lost = {put(repo, "main", "lost"), put(repo, "main", "lost")}
     repo.reset("main")
-    assert planned(repo, spread=OnSpark(spark)) == lost
-    assert planned(repo, spread=OnSpark(spark)) == lost  # now from the range cache
+    assert planned(repo, executor=OnSpark(spark)) == lost
+    assert planned(repo, executor=OnSpark(spark)) == lost  # now from the range cache
     assert kept not in lost
 
 
@@ -122,7 +112,7 @@ def test_the_leftover_of_a_crash_goes_when_it_is_old(repo):
     leftover = put(repo, "main", "a").rsplit("/", 1)[0] + "/0011223344556677.partial"
     repo.store.put(repo.prefix + leftover, [b"half"])
     repo.set_clock(LATER)
-    assert plan(uncommitted.job, repo, in_process).removed.objects == 1
+    assert plan(uncommitted.job, repo, HERE).removed.objects == 1
 
 
 def test_metadata_and_runs_are_never_candidates(repo):
@@ -131,7 +121,7 @@ def test_metadata_and_runs_are_never_candidates(repo):
     repo.prepare_uncommitted()
     repo.set_clock(LATER)
     for _ in range(3):
-        assert plan(uncommitted.job, repo, in_process).removed.objects == 0
+        assert plan(uncommitted.job, repo, HERE).removed.objects == 0
 
 
 def test_a_plan_removes_nothing_and_moves_no_ref(repo):
@@ -143,7 +133,7 @@ def test_a_plan_removes_nothing_and_moves_no_ref(repo):
 
 
 def test_an_empty_repository_has_nothing_to_remove(repo):
-    report = plan(uncommitted.job, repo, in_process)
+    report = plan(uncommitted.job, repo, HERE)
     assert (report.removed.objects, report.kept.objects, report.inputs["commits"]) == (0, 0, 1)
 
 
@@ -160,7 +150,7 @@ def test_a_range_that_cannot_be_read_stops_the_plan(repo):
     raw[5] ^= 0xFF
     repo.store.put(key, [bytes(raw)])
     with pytest.raises(CorruptTable):
-        plan(uncommitted.job, repo, in_process)
+        plan(uncommitted.job, repo, HERE)
 
 
 def cache_files(repo):
@@ -202,7 +192,7 @@ def test_rows_that_are_missing_stop_the_plan(repo, damage):
         tx.execute(damage)
     repo.set_clock(LATER)
     with pytest.raises((Unreadable, NotFound)):
-        plan(uncommitted.job, repo, in_process)
+        plan(uncommitted.job, repo, HERE)
 
 
 def test_a_lake_inside_the_lake_is_left_alone(repo):
@@ -210,7 +200,7 @@ def test_a_lake_inside_the_lake_is_left_alone(repo):
     put(inner.create_repository("inner", clock_at=START), "main", "a")
     inner.close()
     repo.set_clock(LATER)
-    report = plan(uncommitted.job, repo, in_process)
+    report = plan(uncommitted.job, repo, HERE)
     assert report.removed.objects == 0
     assert report.keep["foreign"].objects > 0
 
@@ -221,14 +211,13 @@ def test_a_whole_address_that_leads_inside_holds_its_object(repo):
     stage(repo, "main", entry)  # past the check that refuses this
     repo.commit("main", "one")
     repo.set_clock(LATER)
-    assert plan(uncommitted.job, repo, in_process).removed.objects == 0
+    assert plan(uncommitted.job, repo, HERE).removed.objects == 0
 
 
 def test_an_object_linked_while_the_plan_reads_is_held_by_its_ticket(repo, monkeypatch):
     address = repo.physical_address("main", "a")
     repo.store.put(repo.prefix + address.ticket.address, [b"x"])
     repo.set_clock(START + timedelta(hours=23))
-    source = LakeSource(repo, in_process)
     real = LakeSource.staged
 
     def link_just_after(self, run):
@@ -237,8 +226,7 @@ def test_an_object_linked_while_the_plan_reads_is_held_by_its_ticket(repo, monke
         return seen
 
     monkeypatch.setattr(LakeSource, "staged", link_just_after)
-    marked = uncommitted.mark(open_run(repo, "gc", now=None), source, in_process, Ask())
-    assert marked.answer.objects == {("", "ticket"): 1}
+    assert plan(uncommitted.job, repo, HERE).keep == {"ticket": Amount(1, 1)}
 
 
 def test_a_leftover_among_the_plans_files_is_passed_over(repo, monkeypatch):
@@ -250,7 +238,7 @@ def test_a_leftover_among_the_plans_files_is_passed_over(repo, monkeypatch):
         return real(key, body)
 
     monkeypatch.setattr(type(repo.store), "put", lambda _self, key, body: put_and_leave(key, body))
-    assert plan(uncommitted.job, repo, in_process).removed.objects == 0
+    assert plan(uncommitted.job, repo, HERE).removed.objects == 0
 
 
 def test_a_sidecar_with_a_wrong_count_is_not_believed(repo):
@@ -275,16 +263,7 @@ def test_a_plan_leaves_nothing_outside_its_folder_but_the_cache(repo):
 def test_now_may_look_back_and_not_ahead(tmp_path):
     lake = Lake.create(locate(str(tmp_path / "lake")))
     repo = lake.create_repository("demo")
-    plan(uncommitted.job, repo, in_process, Ask(now=START))
+    plan(uncommitted.job, repo, HERE, uncommitted.job.ask(now=START))
     with pytest.raises(BadRequest, match="ahead"):
-        plan(uncommitted.job, repo, in_process, Ask(now=datetime.now(UTC) + timedelta(days=1)))
+        plan(uncommitted.job, repo, HERE, uncommitted.job.ask(now=datetime.now(UTC) + timedelta(days=1)))
     lake.close()
-
-
-def test_a_clock_that_the_store_contradicts_makes_no_plan(tmp_path):
-    lake = Lake(Lake.create(locate(str(tmp_path / "lake"))).database, Lake.create(locate(str(tmp_path / "lake"))).store)
-    repo = lake.create_repository("demo")
-    wrong = Lake(lake.database, lake.store, clock=lambda: datetime.now(UTC) + timedelta(hours=1)).repository("demo")
-    with pytest.raises(WrongTime):
-        plan(uncommitted.job, wrong, in_process)
-    assert repo.clock() < wrong.clock()

@@ -1,44 +1,33 @@
 """A run from its plan to its ledger: what goes, what stays, and what a later run finds."""
 
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 
-from desilt.jobs import holding, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake
-from desilt.lake.holds import Kind
-from desilt.lake.lake import locate
-from desilt.runs.plan import Action
-from desilt.sources.lake import LakeSource
-from desilt.sources.spread import OnSpark, in_process
-from desilt.sweep.guard import Limits
+from desilt.errors import Unreadable
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import holding
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake.gate import LakeGate
+from desilt.lake.source import LakeSource
+from desilt.records import ledger
+from desilt.records.holds import HoldKind
+from desilt.records.ledger import RunState
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import contents
+from words import contents, days, put
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
 
 
-@pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    yield lake.create_repository("demo", clock_at=START)
-    lake.close()
-
-
-def put(repo, branch, path, text="x"):
-    return repo.put(branch, path, text.encode()).address
-
-
-def days(repo, count):
-    repo.set_clock(repo.clock() + timedelta(days=count))
-
-
-def collect(repo, *, spread=in_process, limits=SURE, **ask):
+def collect(repo, *, executor=HERE, limits=SURE, **ask):
     """Run it; the report of the last run."""
-    return run(uncommitted.job, repo, spread, Ask(**ask), limits)[-1]
+    return run(uncommitted.job, repo, executor, uncommitted.job.ask(**ask), limits)[-1]
 
 
 def with_garbage(repo, count=3):
@@ -87,18 +76,18 @@ def test_what_was_staged_then_and_is_not_now_goes_in_the_next_run(repo):
 def test_on_spark_the_same_goes(spark, repo):
     lost = with_garbage(repo, 5)
     before = set(oracle.stored(repo))
-    report = collect(repo, spread=OnSpark(spark))
+    report = collect(repo, executor=OnSpark(spark))
     assert before - set(oracle.stored(repo)) == lost
     assert report.swept.removed == 5
 
 
 def test_a_plan_is_swept_by_its_id(repo):
     lost = with_garbage(repo)
-    planned = plan(uncommitted.job, repo, in_process)
+    planned = plan(uncommitted.job, repo, HERE)
     assert lost <= set(oracle.stored(repo))
-    report = sweep(repo, in_process, planned.run, SURE)
+    report = sweep(repo, HERE, planned.run, SURE)
     assert report.swept.removed == 3
-    assert sweep(repo, in_process, planned.run, SURE) == report
+    assert sweep(repo, HERE, planned.run, SURE) == report
 
 
 def test_trash_keeps_the_bytes(repo):
@@ -116,7 +105,7 @@ def test_trash_keeps_the_bytes(repo):
 def test_a_hold_made_between_two_looks_at_commits_is_heeded(repo, monkeypatch):
     """A damaged cache makes a plan read commits twice: holds are of the same moment as the last of them."""
     lost = min(with_garbage(repo))
-    plan(uncommitted.job, repo, in_process)
+    plan(uncommitted.job, repo, HERE)
     folder = f"{repo.prefix}_desilt/ranges/"
     caches = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist() if key.endswith(".parquet")]
     whole = repo.store.get(caches[0])
@@ -124,10 +113,24 @@ def test_a_hold_made_between_two_looks_at_commits_is_heeded(repo, monkeypatch):
     real, made = LakeSource.distrust, []
 
     def held_meanwhile(source, damaged):
-        made.append(holding.hold(repo, Kind.ADDRESS, lost, reason="an order"))
+        made.append(holding.hold(repo, HoldKind.ADDRESS, lost, reason="an order"))
         real(source, damaged)
 
     monkeypatch.setattr(LakeSource, "distrust", held_meanwhile)
     assert collect(repo).swept.removed == 2
     assert len(made) == 1
     assert lost in oracle.stored(repo)
+
+
+def test_a_run_that_is_over_is_not_given_up_for_a_report_that_cannot_be_written(repo, monkeypatch):
+    with_garbage(repo)
+    with monkeypatch.context() as patch:
+        patch.setattr(LakeGate, "end", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            collect(repo)
+    with repo.database.write() as tx:
+        tx.execute("INSERT INTO staging (token, path, value, address) VALUES ('nobody', ?, NULL, NULL)", b"stray")
+    with pytest.raises(Unreadable, match="belongs to no branch"):
+        collect(repo)
+    with repo.database.read() as tx:
+        assert [row.state for row in ledger.every(tx, repo.uid)] == [RunState.SWEPT]

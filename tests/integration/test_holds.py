@@ -6,13 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from desilt.cli import gc as gc_commands
-from desilt.cli import lifecycle as lifecycle_commands
-from desilt.cli import sweep as sweep_commands
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources.spread import InProcess
 from desilt.testing import oracle
+from words import days
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = ("--confirm", "--max-share", "100%", "--allow-empty")
@@ -39,13 +36,6 @@ def repo(tmp_path):
 @pytest.fixture
 def uri(tmp_path, repo):
     return f"{tmp_path}/lake#{repo.name}"
-
-
-@pytest.fixture(autouse=True)
-def _here(monkeypatch):
-    """The work is done in this process."""
-    for module in (gc_commands, lifecycle_commands, sweep_commands):
-        monkeypatch.setattr(module, "on_spark", lambda _master, told: InProcess(told))
 
 
 @pytest.fixture
@@ -86,10 +76,6 @@ def left(repo, known):
     return {path.removeprefix("tmp/") for path, address in known.items() if address in stored}
 
 
-def later(repo, days):
-    repo.set_clock(repo.clock() + timedelta(days=days))
-
-
 # ---- the three kinds
 
 
@@ -127,7 +113,7 @@ def test_an_object_is_held_by_its_address_or_its_uri(cli, repo, uri, old):
 def test_uncommitted_garbage_is_held_by_its_address(cli, repo, uri):
     lost = [repo.put("main", f"lost/{number}", b"x").address for number in range(2)]
     repo.reset("main")
-    later(repo, 5)
+    days(repo, 5)
     held = told(cli("hold", "add", uri, "--address", lost[0], *WHY, "--json"))["id"]
     report = told(cli("gc", "run", uri, *SURE, "--json"))
     assert (report["swept"]["removed"], report["keep"]["held"]["objects"]) == (1, 1)
@@ -159,7 +145,7 @@ def test_a_ref_is_what_it_pointed_to_then(cli, repo, uri, old):
         repo.remove("main", path)
     late = repo.put("main", "tmp/late", b"late").address
     repo.commit("main", "third")
-    later(repo, 20)
+    days(repo, 20)
     old()
     assert left(repo, known) == {"a", "cold/c", "d"}
     assert late not in oracle.stored(repo)
@@ -172,10 +158,10 @@ def test_a_hold_whose_day_has_passed_does_not_count(cli, repo, uri, old):
     known = addresses(repo)
     made = told(cli("hold", "add", uri, "--prefix", "tmp/a", *WHY, "--until", "30d", "--json"))
     assert (made["state"], made["until"]) == ("active", "2026-02-20T00:00:00.000000Z")
-    later(repo, 29)
+    days(repo, 29)
     old()
     assert left(repo, known) == {"a"}
-    later(repo, 1)
+    days(repo, 1)
     assert told(cli("hold", "ls", uri, "--json"))["state"] == "expired"
     old()
     assert left(repo, known) == set()
@@ -214,7 +200,7 @@ def test_holds_are_listed_the_oldest_first_with_all_that_is_known(cli, repo, uri
     assert (code, err) == (0, "")
     head = repo.resolve("main").commit.id
     first = re.fullmatch(rf"Hold ([0-9a-f]{{8}}) keeps ref '{head}' for good\n", out)[1]
-    later(repo, 1)
+    days(repo, 1)
     out = cli("hold", "add", uri, "--prefix", "tmp/", "--reason", "ask\tana", "--until", "1d")[1]
     second = re.fullmatch(r"Hold ([0-9a-f]{8}) keeps prefix 'tmp/' until 2026-01-23 00:00:00 UTC\n", out)[1]
     rows = [json.loads(line) for line in cli("hold", "ls", uri, "--json")[1].splitlines()]

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from desilt.cli import sweep as sweep_commands
-from desilt.java import find_java
-from desilt.jobs.running import unfinished
+from desilt.executors.java import find_java
+from desilt.jobs.runner import unfinished
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources.spread import InProcess
 from desilt.testing import oracle
 from patience import FOR_EVER, until
 
@@ -128,7 +126,7 @@ def test_an_interrupt_while_spark_starts_leaves_no_jvm(start, uri, tmp_path, mom
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "java").write_text(SLOW_JAVA.format(home=home, java=find_java(), moment=moment))
     (home / "bin" / "java").chmod(0o755)
-    desilt = start("-m", "desilt", "pins", uri, JAVA_HOME=str(home), XDG_CACHE_HOME=str(tmp_path))
+    desilt = start("-m", "desilt", "pins", uri, "--spark", JAVA_HOME=str(home), XDG_CACHE_HOME=str(tmp_path))
     desilt.wait_for("sleep\x00100000")
     desilt.process.send_signal(signal.SIGINT)
     code, out, err = desilt.end()
@@ -140,16 +138,17 @@ def test_an_interrupt_while_spark_starts_leaves_no_jvm(start, uri, tmp_path, mom
 # Imported by every Python that is started with this on its path, executors too.
 NOTHING_IS_CONDEMNED = """
 import time
-from desilt.lake import tombstones
+from desilt.records import removals as tombstones
 tombstones.condemn = lambda *_: time.sleep(100000)
 """
 
 
 @needs_proc
-def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, tmp_path, cli, monkeypatch):
+@pytest.mark.parametrize("where", [[], ["--spark"]], ids=["here", "on Spark"])
+def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, tmp_path, cli, where):
     (tmp_path / "sitecustomize.py").write_text(NOTHING_IS_CONDEMNED)
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    desilt = start("-m", "desilt", "gc", "run", uri, "--confirm", "--max-share", "100%", PYTHONPATH=path)
+    desilt = start("-m", "desilt", "gc", "run", uri, *where, "--confirm", "--max-share", "100%", PYTHONPATH=path)
     desilt.wait_until(lambda: unfinished(repo))
     desilt.process.send_signal(signal.SIGINT)
     code, out, err = desilt.end()
@@ -160,7 +159,6 @@ def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, t
     assert said == f"error: stopped; what was done so far stays done; {way_on}"
     until(lambda: desilt.running() == {})
 
-    monkeypatch.setattr(sweep_commands, "on_spark", lambda _master, told: InProcess(told))
     code, _, err = cli(*re.search("`desilt (.*)`", way_on)[1].split())
     assert (code, err) == (0, "")
     assert unfinished(repo) == []
@@ -169,7 +167,8 @@ def test_a_sweep_that_is_interrupted_says_how_it_is_finished(start, repo, uri, t
 
 @needs_proc
 def test_a_process_that_is_killed_takes_its_jvm_along(start, uri):
-    for number, desilt in [(number, start("-m", "desilt", "pins", uri)) for number in (signal.SIGTERM, signal.SIGKILL)]:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        desilt = start("-m", "desilt", "pins", uri, "--spark")
         desilt.wait_for("org.apache.spark.deploy.SparkSubmit")
         desilt.process.send_signal(number)
         assert desilt.end() == (-number, "", "")
@@ -181,7 +180,8 @@ def test_a_process_that_is_killed_takes_its_jvm_along(start, uri):
 def test_a_program_that_ends_has_ended_its_jvm(start, jvm):
     """Scripts and all, even if it is deaf; what it said is on stderr."""
     begin = (
-        f"from desilt import spark; spark.GRACE_SECONDS = 0.5; jvm = spark.launch(['sh', '-c', {'echo up; ' + jvm!r}])"
+        "from desilt.executors import session as spark; spark.GRACE_SECONDS = 0.5; "
+        f"jvm = spark.launch(['sh', '-c', {'echo up; ' + jvm!r}])"
     )
     program = start("-c", f"{begin}; input()", stdin=subprocess.PIPE)
     assert program.process.stderr.readline() == "up\n"
@@ -195,9 +195,27 @@ def test_a_program_that_ends_has_ended_its_jvm(start, jvm):
 @needs_proc
 def test_a_program_that_used_spark_ends_without_a_word(start):
     code = (
-        "from desilt import spark; context = spark.session(master='local[1]').sparkContext; "
+        "from desilt.executors import session as spark; context = spark.session(master='local[1]').sparkContext; "
         "seen = context.accumulator(0); context.parallelize([1, 2], 1).foreach(seen.add); print(seen.value)"
     )
     program = start("-c", code)
     assert program.end() == (0, "3\n", "")
+    until(lambda: program.running() == {})
+
+
+# What never ends, in two processes beside this one.
+BESIDE = """
+import time
+from desilt.executors.processes import Processes
+Processes(2)(time.sleep, [100000, 100000])
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whoever_ends_takes_its_workers_along(start, number):
+    program = start("-c", BESIDE)
+    program.wait_until(lambda: sum("desilt.executors.worker" in line for line in program.running().values()) == 2)
+    program.process.send_signal(number)
+    program.end()
     until(lambda: program.running() == {})

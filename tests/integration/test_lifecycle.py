@@ -7,37 +7,26 @@ import pytest
 
 from desilt.domain.policy import parse
 from desilt.domain.times import nanoseconds
-from desilt.errors import CorruptTable, Gone
-from desilt.jobs import lifecycle, trash
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run
-from desilt.lake import Lake, ledger
-from desilt.lake.lake import locate
+from desilt.errors import Gone, NotReadBack
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import trash
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run
 from desilt.objects.store import Outcome, Result
-from desilt.runs.plan import Action
-from desilt.sources.spread import OnSpark, in_process
-from desilt.sweep import removing
-from desilt.sweep.guard import Limits
+from desilt.records import ledger
+from desilt.runs.steps import Action
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import stage
+from words import days, stage
 
 START = datetime(1998, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
 
 
-@pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    yield lake.create_repository("demo", clock_at=START)
-    lake.close()
-
-
 def policy(**rules):
     return parse(rules)
-
-
-def days(repo, count):
-    repo.set_clock(repo.clock() + timedelta(days=count))
 
 
 def commit(repo, branch, *paths):
@@ -46,8 +35,8 @@ def commit(repo, branch, *paths):
     return found
 
 
-def expire(repo, rules, *, spread=in_process, **ask):
-    return run(lifecycle.job, repo, spread, Ask(policy=rules, **ask), SURE)[-1]
+def expire(repo, rules, *, executor=HERE, **ask):
+    return run(lifecycle.job, repo, executor, lifecycle.job.ask(policy=rules, **ask), SURE)[-1]
 
 
 ISSUE = {"rule": {"prefix": "foo/bar", "days": 10, "branch_days": {"b1": 5}}}
@@ -81,7 +70,7 @@ def test_the_story_of_lakefs_issue_2365(repo, branches, path, age, goes):
 def test_on_spark_the_same_goes(spark, repo):
     commit(repo, "main", "tmp/a", "tmp/b", "keep/c")
     days(repo, 11)
-    report = expire(repo, parse({"r": {"prefix": "tmp/", "days": 10}}), spread=OnSpark(spark))
+    report = expire(repo, parse({"r": {"prefix": "tmp/", "days": 10}}), executor=OnSpark(spark))
     assert report.swept.removed == 2
     assert [entry.path for entry in repo.list("main")] == ["keep/c", "tmp/a", "tmp/b"]
     assert repo.count_gone("main") == 2
@@ -92,7 +81,7 @@ def test_a_plan_says_why_each_stays(repo):
     repo.create_tag("v1", "main")
     commit(repo, "main", "tmp/b")
     days(repo, 11)
-    report = plan(lifecycle.job, repo, in_process, Ask(policy=parse({"r": {"prefix": "tmp/", "days": 10}})))
+    report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse({"r": {"prefix": "tmp/", "days": 10}})))
     assert report.removed.objects == 1
     assert {reason: amount.objects for reason, amount in report.keep.items()} == {"tagged": 1}
 
@@ -104,7 +93,7 @@ def test_what_was_restored_and_then_failed_to_go_is_tried_again(repo, monkeypatc
     days(repo, 11)
     expire(repo, rules, action=Action.TRASH)
     expire(repo, rules)  # what the first run removed is written down
-    trash.bring_back(repo, in_process, first_run(repo))
+    trash.bring_back(repo, HERE, first_run(repo))
     assert repo.stat("main", "tmp/a").address == address
     days(repo, 2)
     with monkeypatch.context() as patch:
@@ -146,7 +135,7 @@ def test_what_a_run_condemned_and_could_not_delete_can_be_read_again(repo, monke
     with pytest.raises(Gone):
         repo.stat("main", "tmp/a")
     days(repo, 1)
-    assert trash.bring_back(repo, in_process, "last").restored == 1
+    assert trash.bring_back(repo, HERE, "last").restored == 1
     assert repo.stat("main", "tmp/a").size == len("tmp/a")
 
 
@@ -160,6 +149,6 @@ def test_a_damaged_record_of_what_was_removed_is_written_again(repo):
     (key,) = [k for batch in repo.store.list(folder) for k in batch["key"].to_pylist() if k.endswith(".parquet")]
     repo.store.put(key, [b"damaged"])
     repo.store.put(f"{folder}notes.json", [b"mine"])
-    with pytest.raises(CorruptTable):
+    with pytest.raises(NotReadBack, match=r"run again$"):
         expire(repo, rules)
     assert expire(repo, rules).swept.asked == 0

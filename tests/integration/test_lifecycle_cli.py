@@ -11,11 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from desilt.cli import lifecycle as lifecycle_commands
-from desilt.cli import sweep as sweep_commands
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources.spread import InProcess
 from desilt.testing import oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,13 +36,6 @@ def repo(tmp_path):
 @pytest.fixture
 def uri(tmp_path, repo):
     return f"{tmp_path}/lake#{repo.name}"
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """The work is done in this process."""
-    for module in (lifecycle_commands, sweep_commands):
-        monkeypatch.setattr(module, "on_spark", lambda _master, told: InProcess(told))
 
 
 @pytest.fixture
@@ -216,7 +206,6 @@ def test_an_error_is_told_by_lint_and_refused_by_the_rest(cli, uri, policy, docu
     assert cli("lifecycle", "get", uri)[0] == 1
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("document", "where", "fact"), CONFIRMS, ids=lambda value: str(value)[:20])
 def test_what_should_be_said_twice_needs_a_yes(cli, repo, uri, policy, document, where, fact):
     file = policy(document)
@@ -278,7 +267,6 @@ def test_what_is_only_staged_is_a_path_too(cli, repo, uri, policy):
 # ---- plan and run
 
 
-@pytest.mark.usefixtures("here")
 def test_a_plan_says_what_goes_by_which_rule_what_stays_and_how_to_go_on(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy({"all": rule("", 10), "keep": [{"prefix": "data/"}]}), "--confirm")
     repo.put("dev", "tmp/2", b"again")
@@ -286,8 +274,8 @@ def test_a_plan_says_what_goes_by_which_rule_what_stays_and_how_to_go_on(cli, re
     assert (code, err) == (0, "")
     assert re.search(r"all +expired +3", out)
     assert re.search(r"keep rule +4", out)
-    assert "A sweep would be refused now" in out
-    run_id = re.search(r"desilt sweep (\S+) (\S+) --confirm\n", out)
+    assert "A sweep would be refused as it is:" in out
+    run_id = re.search(r"desilt sweep (\S+) (\S+) --confirm --max-share 43%\n", out)
     assert run_id[1] == uri
     assert len(paths(repo)) == 7
     refused(cli("sweep", uri, run_id[2]), "--confirm")
@@ -296,7 +284,6 @@ def test_a_plan_says_what_goes_by_which_rule_what_stays_and_how_to_go_on(cli, re
     assert paths(repo) == {"data/a", "data/b", "data/c", "data/gold"}
 
 
-@pytest.mark.usefixtures("here")
 def test_the_first_run_of_a_policy_and_of_a_changed_one_needs_a_yes(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy(TMP))
     refused(cli("lifecycle", "run", uri), "--confirm")
@@ -313,7 +300,6 @@ def test_the_first_run_of_a_policy_and_of_a_changed_one_needs_a_yes(cli, repo, u
     assert told(cli("lifecycle", "run", uri, *SURE, "--json"))["swept"]["removed"] == 1
 
 
-@pytest.mark.usefixtures("here")
 def test_a_plan_for_what_was_set_before_is_refused(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy(TMP))
     planned = told(cli("lifecycle", "plan", uri, "--json"))["run"]
@@ -324,7 +310,6 @@ def test_a_plan_for_what_was_set_before_is_refused(cli, repo, uri, policy):
     assert told(cli("sweep", uri, planned, *SURE, "--json"))["swept"]["removed"] == 2
 
 
-@pytest.mark.usefixtures("here")
 def test_a_policy_of_its_own_leaves_what_is_set_alone(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy(TMP))
     own = policy({"md": rule("notes", 10)}, "own.json")
@@ -336,7 +321,6 @@ def test_a_policy_of_its_own_leaves_what_is_set_alone(cli, repo, uri, policy):
     assert told(cli("lifecycle", "run", uri, *SURE, "--json"))["swept"]["removed"] == 2
 
 
-@pytest.mark.usefixtures("here")
 def test_json_of_a_run_has_what_the_page_has(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy(TMP))
     report = told(cli("lifecycle", "run", uri, "--confirm", "--json"))
@@ -350,7 +334,6 @@ def test_json_of_a_run_has_what_the_page_has(cli, repo, uri, policy):
     assert (row["run"], row["state"]) == (report["run"], "swept")
 
 
-@pytest.mark.usefixtures("here")
 def test_a_run_looks_back_and_a_plan_on_a_manual_clock_ahead(cli, uri, policy):
     file = policy({"tmp": rule("tmp/", 30)})
 
@@ -362,7 +345,6 @@ def test_a_run_looks_back_and_a_plan_on_a_manual_clock_ahead(cli, uri, policy):
     assert going("2026-01-31T00:00:01Z") == 2
 
 
-@pytest.mark.usefixtures("here")
 def test_a_run_begins_where_the_last_one_ended_and_a_full_one_at_the_beginning(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy(TMP))
     cli("lifecycle", "run", uri, "--confirm")
@@ -374,7 +356,6 @@ def test_a_run_begins_where_the_last_one_ended_and_a_full_one_at_the_beginning(c
     assert looked_into == [0, 2]
 
 
-@pytest.mark.usefixtures("here")
 def test_branches_that_nobody_moves_go_with_a_run(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy({"branches": [{"match": "*", "idle_days": 9}]}))
     code, out, _ = cli("lifecycle", "plan", uri)
@@ -385,7 +366,6 @@ def test_branches_that_nobody_moves_go_with_a_run(cli, repo, uri, policy):
     assert [branch.name for branch in repo.branches()] == ["main"]
 
 
-@pytest.mark.usefixtures("here")
 def test_what_went_to_the_trash_comes_back(cli, repo, uri, policy):
     cli("lifecycle", "set", uri, policy(TMP))
     code, out, _ = cli("lifecycle", "run", uri, "--to", "trash", "--confirm")
@@ -397,7 +377,6 @@ def test_what_went_to_the_trash_comes_back(cli, repo, uri, policy):
     assert cli("lake", "get", uri, "main", "tmp/1")[:2] == (0, "tmp/1")
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("options", "says"),
     [

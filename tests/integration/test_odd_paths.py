@@ -9,28 +9,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from desilt.cache import ranges as range_cache
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest
-from desilt.jobs import collection, expiration, holding, lifecycle, paths, trash, uncommitted
-from desilt.jobs.explaining import explain
-from desilt.jobs.job import Ask
-from desilt.jobs.pins import pins
-from desilt.jobs.running import plan, run, sweep
-from desilt.jobs.simulating import Ask as Simulated
-from desilt.jobs.simulating import simulate
-from desilt.lake import Lake
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import holding, trash
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.explain.explain import explain
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import paths
+from desilt.jobs.lifecycle.simulate import Rehearsal as Simulated
+from desilt.jobs.lifecycle.simulate import simulate
+from desilt.jobs.pins.pins import pins
+from desilt.jobs.runner import plan, run, sweep
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
-from desilt.lake.lake import locate
 from desilt.objects.file import ObjectFile
+from desilt.records.holds import HoldKind
 from desilt.runs.folder import Folder, find
-from desilt.runs.plan import Action
-from desilt.sources import range_cache
-from desilt.sources.spread import OnSpark, in_process
-from desilt.sweep.guard import Limits
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle, pinned
 from odd_paths import commit_odd, listed, stage_odd, text
+from words import days
 
 START = datetime(1998, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -40,26 +44,10 @@ TEN_DAYS = {"tmp": {"prefix": "tmp/", "days": 10}}
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    yield lake.create_repository("demo", clock_at=START)
-    lake.close()
-
-
-@pytest.fixture
-def uri(tmp_path, repo):
-    return f"{tmp_path}/lake#{repo.name}"
-
-
-@pytest.fixture
 def odd(repo):
     """By path, the addresses of one commit."""
     paths = [BAD, FE, NUL, GOOD, b"tmp/plain"]
     return dict(zip(paths, commit_odd(repo, "main", *paths), strict=True))
-
-
-def later(repo, days):
-    repo.set_clock(repo.clock() + days * DAY)
 
 
 def files(repo, report, folder):
@@ -74,10 +62,10 @@ def page(repo, report):
     return Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, report.run)).get_text("report.html")
 
 
-def expire(repo, rules, *, spread=in_process, **ask):
+def expire(repo, rules, *, executor=HERE, **ask):
     """A lifecycle run; the oracle has the last word on what goes."""
     before, wanted = set(oracle.stored(repo)), oracle.expired(repo, parse(rules), repo.clock())
-    report = run(lifecycle.job, repo, spread, Ask(policy=parse(rules), **ask), SURE)[-1]
+    report = run(lifecycle.job, repo, executor, lifecycle.job.ask(policy=parse(rules), **ask), SURE)[-1]
     assert before - set(oracle.stored(repo)) == wanted
     assert check(repo).sound
     return wanted, report
@@ -90,9 +78,9 @@ def test_garbage_is_collected_and_what_is_staged_or_committed_there_is_not(repo,
     lost = stage_odd(repo, "main", b"lost\xff")
     assert repo.reset("main", path=text(b"lost\xff")) == 1
     held = stage_odd(repo, "main", b"held\xff")
-    later(repo, 30)
+    days(repo, 30)
     assert oracle.collectable(repo, repo.clock()) == {lost}
-    report = run(uncommitted.job, repo, in_process, Ask(), SURE)[-1]
+    report = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1]
     assert report.swept.removed == 1
     assert set(oracle.stored(repo)) == {held, *odd.values()}
     assert check(repo).sound
@@ -102,7 +90,7 @@ def test_garbage_is_collected_and_what_is_staged_or_committed_there_is_not(repo,
 
 
 def test_rules_go_by_the_bytes_that_a_path_begins_with(repo, odd):
-    later(repo, 11)
+    days(repo, 11)
     wanted, report = expire(repo, TEN_DAYS)
     assert wanted == {odd[path] for path in odd if path != GOOD}
     shown = {r"tmp/bad\xffutf8", r"tmp/\xfe/x", r"tmp/a\x00b", "tmp/plain"}
@@ -116,8 +104,8 @@ def test_rules_go_by_the_bytes_that_a_path_begins_with(repo, odd):
 
 
 def test_on_spark_the_same_goes(spark, repo, odd):
-    later(repo, 11)
-    assert expire(repo, TEN_DAYS, spread=OnSpark(spark))[0] == {odd[path] for path in odd if path != GOOD}
+    days(repo, 11)
+    assert expire(repo, TEN_DAYS, executor=OnSpark(spark))[0] == {odd[path] for path in odd if path != GOOD}
 
 
 @pytest.mark.parametrize(
@@ -133,56 +121,56 @@ def test_on_spark_the_same_goes(spark, repo, odd):
     ids=str,
 )
 def test_what_a_policy_keeps_stays(repo, odd, keep, stay):
-    later(repo, 11)
+    days(repo, 11)
     wanted, _ = expire(repo, {"rules": TEN_DAYS, "keep": [keep]})
     assert wanted == {odd[path] for path in odd.keys() - stay - {GOOD}}
 
 
 def test_a_hold_on_a_prefix_keeps_them_and_one_made_after_the_plan_too(repo, odd):
-    holding.hold(repo, Kind.PREFIX, "tmp/a", reason="audit")
-    later(repo, 11)
-    report = plan(lifecycle.job, repo, in_process, Ask(policy=parse(TEN_DAYS)))
-    holding.hold(repo, Kind.PREFIX, "tmp/bad", reason="another audit")
-    sweep(repo, in_process, report.run, SURE)
+    holding.hold(repo, HoldKind.PREFIX, "tmp/a", reason="audit")
+    days(repo, 11)
+    report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse(TEN_DAYS)))
+    holding.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="another audit")
+    sweep(repo, HERE, report.run, SURE)
     assert set(oracle.stored(repo)) == {odd[path] for path in (BAD, NUL, GOOD)}
 
 
 def test_a_hold_on_a_prefix_is_text(repo):
     with pytest.raises(BadRequest, match="UTF-8"):
-        holding.hold(repo, Kind.PREFIX, text(b"tmp/\xff"), reason="audit")
+        holding.hold(repo, HoldKind.PREFIX, text(b"tmp/\xff"), reason="audit")
 
 
 def test_one_object_under_two_paths_goes_when_both_let_it(repo, odd):
     repo.copy("main", text(BAD), "main", "elsewhere")
     repo.commit("main", "a copy")
-    later(repo, 11)
+    days(repo, 11)
     assert odd[BAD] not in expire(repo, TEN_DAYS)[0]
     assert odd[BAD] in expire(repo, {**TEN_DAYS, "else": {"prefix": "else", "days": 1}})[0]
 
 
 @pytest.mark.usefixtures("odd")
 def test_what_went_comes_back(repo):
-    later(repo, 11)
+    days(repo, 11)
     expire(repo, TEN_DAYS, action=Action.TRASH)
-    trash.bring_back(repo, in_process, "last")
+    trash.bring_back(repo, HERE, "last")
     assert b"".join(repo.get("main", text(BAD))) == b"x"
 
 
 @pytest.mark.usefixtures("odd")
 def test_a_path_that_rules_name_is_found(repo):
-    assert paths.has_path(repo, "tmp/bad")
-    assert paths.has_path(repo, text(b"tmp/bad\xff"))
-    assert paths.has_glob(repo, "tmp/bad?utf8")
-    assert not paths.has_glob(repo, "tmp/bad?utf9")
+    assert paths.has_path(repo.source(HERE), "tmp/bad")
+    assert paths.has_path(repo.source(HERE), text(b"tmp/bad\xff"))
+    assert paths.has_glob(repo.source(HERE), "tmp/bad?utf8")
+    assert not paths.has_glob(repo.source(HERE), "tmp/bad?utf9")
     repo.remove("main", text(BAD))
     repo.commit("main", "gone from the head")
-    assert paths.has_glob(repo, "tmp/bad?utf8")
+    assert paths.has_glob(repo.source(HERE), "tmp/bad?utf8")
 
 
 @pytest.mark.usefixtures("odd")
 def test_a_policy_is_replayed_over_them(repo):
-    later(repo, 12)
-    found = simulate(repo, in_process, Simulated(parse(TEN_DAYS), None, START, None, DAY))
+    days(repo, 12)
+    found = simulate(repo, HERE, Simulated(parse(TEN_DAYS), None, START, None, DAY))
     assert {step.at.day: step.removed.objects for step in found.sides[0].steps if step.removed.objects} == {12: 4}
     wanted, _ = expire(repo, TEN_DAYS)
     assert len(wanted) == 4
@@ -193,10 +181,10 @@ def test_a_policy_is_replayed_over_them(repo):
 
 def test_old_commits_go_with_what_only_they_had(repo, odd):
     for number in range(3):
-        later(repo, 3)
+        days(repo, 3)
         commit_odd(repo, "main", BAD, FE, text=b"%d" % number)
-    run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock() - 4 * DAY)), SURE)
-    later(repo, 2)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock() - 4 * DAY)), SURE)
+    days(repo, 2)
     assert {odd[BAD], odd[FE]} <= collect(repo)
     assert listed(repo, "main") == sorted(odd)
 
@@ -206,7 +194,7 @@ def collect(repo):
     limit = oracle.old(repo, repo.clock())
     before, wanted = set(oracle.stored(repo)), oracle.collectable_objects(repo, limit)
     dead = oracle.collectable_commits(repo, limit)
-    run(collection.job, repo, in_process, Ask(), SURE)
+    run(collection.job, repo, HERE, collection.job.ask(), SURE)
     assert before - set(oracle.stored(repo)) == wanted
     assert not dead & set(oracle.history(repo))
     assert check(repo).sound
@@ -217,7 +205,7 @@ def test_what_only_a_deleted_branch_had_is_collected(repo, odd):
     repo.create_branch("dev", "main")
     mine = commit_odd(repo, "dev", b"dev/\xff", BAD, text=b"dev")
     repo.delete_branch("dev")
-    later(repo, 30)
+    days(repo, 30)
     assert collect(repo) == set(mine)
     assert listed(repo, "main") == sorted(odd)
 
@@ -229,8 +217,8 @@ def test_a_held_prefix_keeps_what_only_a_deleted_branch_had(repo):
         repo.create_branch(branch, "main")
         (lone[branch],) = commit_odd(repo, branch, branch.encode() + b"/\xff")
         repo.delete_branch(branch)
-    holding.hold(repo, Kind.PREFIX, "dev/", reason="audit")
-    later(repo, 30)
+    holding.hold(repo, HoldKind.PREFIX, "dev/", reason="audit")
+    days(repo, 30)
     assert collect(repo) == {lone["qa"]}
 
 
@@ -243,8 +231,8 @@ def test_pins_tell_what_keeps_them(repo):
     repo.remove("main", text(BAD))
     repo.commit("main", "without")
     stage_odd(repo, "main", b"staged\xff")
-    holding.hold(repo, Kind.PREFIX, "tmp/bad", reason="audit")
-    found = pins(repo, in_process)
+    holding.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="audit")
+    found = pins(repo, HERE)
     told = {frozenset([pin.name]): pin.alone for pin in found.pins}
     told |= {frozenset(group.pins): group.amount for group in found.groups}
     assert {names: (amount.objects, amount.bytes) for names, amount in told.items() if amount.objects} == {
@@ -253,7 +241,7 @@ def test_pins_tell_what_keeps_them(repo):
 
 
 def test_an_object_is_explained_by_its_path_and_by_its_address(repo, odd):
-    holding.hold(repo, Kind.PREFIX, "tmp/bad", reason="audit")
+    holding.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="audit")
     for one in (*explain(repo, text(BAD)), *explain(repo, odd[BAD]), *explain(repo, text(BAD), ref="main")):
         assert (one.address, one.paths, one.verdict) == (odd[BAD], (text(BAD),), "committed")
         assert [hold.reason for hold in one.orders] == ["audit"]
@@ -272,12 +260,12 @@ def test_a_range_cache_of_an_older_desilt_is_made_again(repo, odd):
     keys = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist()]
     (word,) = (key for key in keys if key.endswith(".json"))
     said = json.loads(repo.store.get(word))
-    assert said["version"] == range_cache.VERSION == 2
-    repo.store.put(word, [json.dumps({**said, "version": 1}).encode()])
+    assert said["version"] == range_cache.VERSION == 3
+    repo.store.put(word, [json.dumps({**said, "version": 2}).encode()])
     repo.store.put(word.replace(".json", ".parquet"), [b"x" * said["bytes"]])  # whatever was in it
     (one,) = explain(repo, text(BAD))
     assert one.paths == (text(BAD),)
-    assert json.loads(repo.store.get(word))["version"] == 2
+    assert json.loads(repo.store.get(word))["version"] == 3
     table = pq.read_table(ObjectFile(repo.store, word.replace(".json", ".parquet")))
     assert table.schema.field("path").type == pa.binary()
 

@@ -177,13 +177,24 @@ SLOW = ("commit", "merge")  # killed before each step; the others before each st
 
 @pytest.mark.parametrize("operation", OUTCOMES)
 def test_a_process_killed_anywhere_leaves_all_of_an_operation_or_nothing(processes, place, repo, operation):
+    killed(processes, place, repo, operation, itertools.count(random.randrange(4), 4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", OUTCOMES)
+def test_a_process_killed_at_any_moment_leaves_all_of_an_operation_or_nothing(processes, place, repo, operation):
+    killed(processes, place, repo, operation, itertools.count())
+
+
+def killed(processes, place, repo, operation, pauses):
+    """Killed at each of ``pauses``, until it is done before that."""
     repo.put("main", "older", b"older")
     repo.commit("main", "older")
     repo.create_branch("other", "main")
     repo.put("other", "theirs", b"theirs")
     repo.commit("other", "theirs")
     seen = []
-    for pause in itertools.count():
+    for pause in pauses:
         branch = f"b{pause}"
         repo.create_branch(branch, "main")
         if operation != "merge":

@@ -5,44 +5,48 @@ import uuid
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from copies import backup, cut_off, put_back
-from desilt.cli.recover import sentence
+from desilt.cli.lake.recover import sentence
 from desilt.clock import ManualClock
 from desilt.domain.policy import parse
-from desilt.errors import Conflict, FencedOff, FirstRun, Locked, OtherPolicy, StagedLost, WentBack, WrongTime
-from desilt.jobs import collection, holding, lifecycle, outcomes, recovery, running, setting, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, journal, locks, moves, restored, schema, traces, watermarks
-from desilt.lake.database import open_database
+from desilt.errors import Conflict, FencedOff, FirstRun, Locked, StagedLost, WentBack, WrongTime
+from desilt.executors.executor import HERE
+from desilt.jobs import holding, trash
+from desilt.jobs import runner as running
+from desilt.jobs.collect import job as collection
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, journal, moves, restored, schema, traces
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
+from desilt.lake.gate import LakeGate
 from desilt.objects import open_store
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep import sweeping
-from desilt.sweep.guard import Limits
-from desilt.testing import oracle
-from editing import forget_files, tables
-from words import contents, stage
+from desilt.records import locks, watermarks
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.recovery import outcomes
+from desilt.recovery import recover as recovery
+from desilt.recovery.recover import recover
+from desilt.runs.steps import Action
+from desilt.sweep import batches as sweeping
+from desilt.sweep.limits import Limits
+from words import contents, forget_files, stage, stored, tables
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 LOGS = parse({"logs": {"prefix": "logs/", "days": 4}})
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 @pytest.fixture
 def repo():
     """One object to a batch."""
     clock = ManualClock(START)
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         database = open_database(f"sqlite://{directory}/lake.db", create=True)
         schema.create(database, storage="")
         store = open_store(f"memory://{uuid.uuid4().hex}")
@@ -53,10 +57,6 @@ def repo():
 
 def later(repo, **time):
     repo.clock.now += timedelta(**time)
-
-
-def stored(repo):
-    return set(oracle.stored(repo))
 
 
 def moves_on(repo):
@@ -71,11 +71,11 @@ def killed(*_):
 
 
 def gc(repo, **ask):
-    return run(uncommitted.job, repo, in_process, Ask(**ask), ALL)[-1]
+    return run(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask), ALL)[-1]
 
 
 def expire_logs(repo):
-    return run(lifecycle.job, repo, in_process, Ask(policy=LOGS, action=Action.TRASH), ALL)[-1]
+    return run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=LOGS, action=Action.TRASH), ALL)[-1]
 
 
 def committed(repo, *paths):
@@ -118,7 +118,7 @@ def test_what_a_run_moved_to_the_trash_can_be_brought_back_after_a_recovery(repo
     assert len(stored(repo)) == 1
     put_back(repo.database, copy)
     recover(repo)
-    assert trash.bring_back(repo, in_process, "last").restored == 1
+    assert trash.bring_back(repo, HERE, "last").restored == 1
     assert contents(repo, "main") == {"logs/a": "logs/a", "data/b": "data/b"}
 
 
@@ -127,7 +127,7 @@ def test_what_came_back_from_the_trash_is_not_gone_after_a_recovery(repo):
     later(repo, days=9)
     expire_logs(repo)
     copy = backup(repo.database)
-    trash.bring_back(repo, in_process, "last")
+    trash.bring_back(repo, HERE, "last")
     put_back(repo.database, copy)
     with pytest.raises(WentBack, match="brought back from the trash"):
         gc(repo)
@@ -144,7 +144,7 @@ def test_what_was_condemned_by_the_copy_and_came_back_since_is_not_gone(repo, mo
         at_call(patch, sweeping, "remove", 1, lambda: copies.append(backup(repo.database)))
         expire_logs(repo)
     later(repo, hours=1)
-    trash.bring_back(repo, in_process, "last")
+    trash.bring_back(repo, HERE, "last")
     put_back(repo.database, copies[0])
     later(repo, hours=1)
     with repo.database.write() as tx:
@@ -160,6 +160,7 @@ def test_a_run_whose_plan_is_not_whole_does_not_stand_in_the_way(repo):
     committed(repo, "data/a")
     copy = backup(repo.database)
     repo.put("main", "lost", b"y")
+    repo.reset("main")
     later(repo, days=9)
     ran = gc(repo).run
     for key in [key for batch in repo.store.list(f"{repo.prefix}_desilt/runs/gc/{ran}/plan/") for key in batch["key"]]:
@@ -177,20 +178,20 @@ def test_a_run_that_was_cut_off_is_not_taken_to_have_removed_what_lies_in_the_tr
     repo.reset("main")
     copy = backup(repo.database)
     later(repo, days=9)
-    first = plan(uncommitted.job, repo, in_process, Ask(action=Action.TRASH)).run
+    first = plan(uncommitted.job, repo, HERE, uncommitted.job.ask(action=Action.TRASH)).run
     later(repo, minutes=1)
-    second = plan(uncommitted.job, repo, in_process).run
-    sweep(repo, in_process, first, ALL)
+    second = plan(uncommitted.job, repo, HERE).run
+    sweep(repo, HERE, first, ALL)
     with monkeypatch.context() as patch:
         patch.setattr(sweeping, "write_outcome", killed)
         with pytest.raises(KeyboardInterrupt):
-            sweep(repo, in_process, second, ALL)
+            sweep(repo, HERE, second, ALL)
     put_back(repo.database, copy)
     with pytest.raises(Conflict, match="try again in 10 minutes"):  # what it has sent may still be on its way
         recover(repo)
     later(repo, minutes=10)
     recover(repo)
-    assert trash.bring_back(repo, in_process, first).restored == 3
+    assert trash.bring_back(repo, HERE, first).restored == 3
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["", "cut off before it wrote down what it did"])
@@ -241,7 +242,7 @@ def test_a_hold_whose_lifting_is_the_last_on_record_stays(repo, told):
     committed(repo, "logs/a", "data/b")
     copy = backup(repo.database)
     repo.create_tag("v1", "main")
-    hold = holding.hold(repo, Kind.PREFIX, "logs/", reason="a court's order")
+    hold = holding.hold(repo, HoldKind.PREFIX, "logs/", reason="a court's order")
     lift = partial(holding.lift, hold_id=hold.id)
     lift(repo) if told else cut_off(repo, lift)
     put_back(repo.database, copy)
@@ -273,13 +274,13 @@ def test_a_policy_that_was_cut_off_is_set_and_whoever_runs_by_it_is_asked(repo):
     committed(repo, "logs/a", "logs/b", "data/c")
     setting.keep(repo, LOGS)
     later(repo, days=9)
-    run(lifecycle.job, repo, in_process, Ask(), ALL)
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(), ALL)
     setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
     committed(repo, "logs/d")
     later(repo, days=9)
     cut_off(repo, lambda repo: setting.keep(repo, LOGS))
     with pytest.raises(FirstRun):
-        run(lifecycle.job, repo, in_process, Ask(), Limits(max_share=1.0))
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(), Limits(max_share=1.0))
     assert setting.kept(repo).policy == LOGS
 
 
@@ -289,7 +290,7 @@ def test_what_was_agreed_to_before_a_recovery_is_asked_again(repo):
     committed(repo, "logs/a", "logs/b", "data/c")
     setting.keep(repo, LOGS)
     later(repo, days=9)
-    run(lifecycle.job, repo, in_process, Ask(), ALL)
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(), ALL)
     committed(repo, "logs/d")
     copy = backup(repo.database)
     setting.keep(repo, LOGS)
@@ -300,24 +301,12 @@ def test_what_was_agreed_to_before_a_recovery_is_asked_again(repo):
     gc(repo, after_restore=True)
     later(repo, days=1)
     with pytest.raises(FirstRun):
-        run(lifecycle.job, repo, in_process, Ask(), usual)
-    assert run(lifecycle.job, repo, in_process, Ask(), ALL)[-1].swept.removed == 1
-
-
-def test_a_plan_from_before_a_recovery_is_not_swept(repo, garbage):
-    copy = backup(repo.database)
-    made = plan(uncommitted.job, repo, in_process).run
-    moves_on(repo)
-    put_back(repo.database, copy)
-    later(repo, hours=1)
-    recover(repo)
-    with pytest.raises(OtherPolicy, match="before the database was recovered"):
-        sweep(repo, in_process, made, ALL)
-    assert {one.address for one in garbage} <= stored(repo)
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(), usual)
+    assert run(lifecycle.job, repo, HERE, lifecycle.job.ask(), ALL)[-1].swept.removed == 1
 
 
 def collect_all(repo):
-    return run(collection.job, repo, in_process, Ask(unreached_for=timedelta(0)), ALL)[-1]
+    return run(collection.job, repo, HERE, collection.job.ask(unreached_for=timedelta(0)), ALL)[-1]
 
 
 @pytest.mark.parametrize("job", [expire_logs, collect_all])
@@ -458,8 +447,8 @@ def test_a_database_that_goes_back_within_a_batch_stops_a_sweep(repo, garbage, m
         copies.append(backup(repo.database))
         moves_on(repo)
 
-    at_call(monkeypatch, sweeping, "condemn", 1, move)
-    at_call(monkeypatch, sweeping, "condemn", 2, lambda: put_back(repo.database, copies[0]))
+    at_call(monkeypatch, LakeGate, "condemn", 1, move)
+    at_call(monkeypatch, LakeGate, "condemn", 2, lambda: put_back(repo.database, copies[0]))
     with pytest.raises(WentBack, match="a moment ago"):
         gc(repo)
     assert len(stored(repo)) == len(garbage)
@@ -467,17 +456,17 @@ def test_a_database_that_goes_back_within_a_batch_stops_a_sweep(repo, garbage, m
 
 def test_a_run_that_is_cut_off_as_it_begins_is_finished_by_the_next(repo, garbage, monkeypatch):
     """Its record is there, and the database does not know of it."""
-    made = plan(uncommitted.job, repo, in_process).run
+    made = plan(uncommitted.job, repo, HERE).run
 
     def begin(_):
         with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
             patch.setattr(running, "let_pass", killed)
-            sweep(repo, in_process, made, ALL)
+            sweep(repo, HERE, made, ALL)
 
     cut_off(repo, begin)
     with repo.database.write() as tx:
         tx.execute("UPDATE locks SET owner = ''")  # whoever had it is gone
-    reports = run(uncommitted.job, repo, in_process, Ask(), ALL)
+    reports = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), ALL)
     assert reports[0].run == made
     assert [report.swept.removed for report in reports] == [len(garbage), 0]
 
@@ -493,7 +482,7 @@ def test_whoever_works_with_the_database_that_was_lost_is_stopped_by_a_recovery(
     put_back(repo.database, copy)
     recover(repo)
     put_back(repo.database, lost)
-    for act in (gc, lambda repo: repo.create_tag("v9", "main"), lambda repo: trash.empty(repo, in_process)):
+    for act in (gc, lambda repo: repo.create_tag("v9", "main"), lambda repo: trash.empty(repo, HERE)):
         with pytest.raises(WentBack, match="database recovered"):
             act(repo)
     assert {one.address for one in garbage} <= stored(repo)

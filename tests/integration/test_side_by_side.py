@@ -10,11 +10,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.errors import Locked
-from desilt.jobs.running import unfinished
-from desilt.lake import Lake, ledger, locks, tombstones
+from desilt.jobs.runner import unfinished
+from desilt.lake import Lake
 from desilt.lake.fsck import check
 from desilt.lake.lake import Location
-from desilt.lake.ledger import RunState
+from desilt.records import ledger, locks
+from desilt.records import removals as tombstones
+from desilt.records.ledger import RunState
 from desilt.testing import oracle
 from histories import still_works
 from patience import FOR_EVER, until
@@ -22,16 +24,12 @@ from words import contents
 
 GARBAGE, KEPT = 20, {f"kept-{number}": "kept" for number in range(5)}
 
-# Imported by every Python that is started with this on its path. No Spark: what is looked at is who may sweep.
+# Imported by every Python that is started with this on its path. What is looked at is who may sweep.
 # Each process says that it has come to a gate, and waits there for the file that opens it.
 GATES = """
 import os, pathlib, time
-from desilt.cli import sweeping
-from desilt.lake import locks
-from desilt.sources.spread import InProcess
-from desilt.sweep import sweeping as batches
-
-sweeping.on_spark = lambda _master, told: InProcess(told)
+from desilt.records import locks
+from desilt.lake.gate import LakeGate
 
 def behind(gate, real):
     def waiting(*values, **named):
@@ -44,7 +42,7 @@ def behind(gate, real):
     return waiting
 
 locks.held = behind("lock", locks.held)
-batches.condemn = behind("condemn", batches.condemn)
+LakeGate.condemn = behind("condemn", LakeGate.condemn)
 """
 
 

@@ -8,58 +8,36 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.parquet as pq
 import pytest
 
-from desilt.cli import simulate as command
+from desilt.cache.metaranges import Lists
+from desilt.cache.ranges import Placed
+from desilt.columns.files import HeldFile
 from desilt.domain.history import Commit
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, NothingToCommit
-from desilt.jobs import lifecycle, simulating, trash
-from desilt.jobs.job import Ask as PlanAsk
-from desilt.jobs.replayed import Ground, reaching
-from desilt.jobs.running import plan, run
-from desilt.jobs.simulating import Ask, simulate
-from desilt.lake import Lake, locks, watermarks
-from desilt.lake.holds import Hold, Kind
-from desilt.lake.lake import locate
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import trash
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import simulate as simulating
+from desilt.jobs.lifecycle.replay import Ground, reaching
+from desilt.jobs.lifecycle.simulate import Rehearsal, simulate
+from desilt.jobs.runner import plan, run
+from desilt.records import locks, watermarks
+from desilt.records.holds import Hold, HoldKind
+from desilt.render.plots import ticks
+from desilt.render.simulation import render
 from desilt.runs.folder import runs_of
-from desilt.runs.plan import Action
 from desilt.runs.report import Amount
 from desilt.runs.simulation import Side, Simulation, Step
-from desilt.runs.simulation_html import render, ticks
-from desilt.sources.held import HeldFile
-from desilt.sources.metarange_cache import Lists
-from desilt.sources.range_cache import Placed
-from desilt.sources.reached import History
-from desilt.sources.spread import InProcess, OnSpark, in_process
-from desilt.sweep.guard import Limits
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from editing import add_hold
+from words import add_hold, days
 
 START = datetime(1998, 1, 1, 12, tzinfo=UTC)  # noon, so that days have no edges in a story
 DAY = timedelta(days=1)
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
 TWO_DAYS = {"tmp": {"prefix": "tmp/", "days": 2}}
-
-
-@pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    yield lake.create_repository("demo", clock_at=START)
-    lake.close()
-
-
-@pytest.fixture
-def uri(tmp_path, repo):
-    return f"{tmp_path}/lake#{repo.name}"
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """The work is done in this process."""
-    monkeypatch.setattr(command, "on_spark", lambda _master, told: InProcess(told))
-
-
-def days(repo, count):
-    repo.set_clock(repo.clock() + count * DAY)
 
 
 def commit(repo, branch, *paths):
@@ -74,7 +52,7 @@ def at(day, hour=0):
 
 
 def ask(new, old=None, first=START, last=None, every=DAY):
-    return Ask(parse(new), parse(old) if old else None, first, last, every)
+    return Rehearsal(parse(new), parse(old) if old else None, first, last, every)
 
 
 def by_day(found, side=0):
@@ -100,7 +78,7 @@ def story(repo):
 
 def test_what_is_two_days_old_goes_on_the_day_after(repo):
     story(repo)
-    found = simulate(repo, in_process, ask(TWO_DAYS, first=at(1), last=at(7)))
+    found = simulate(repo, HERE, ask(TWO_DAYS, first=at(1), last=at(7)))
     assert by_day(found) == {1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 7: 0}
     assert [amount.bytes for amount in found.sides[0].so_far()] == [0, 0, 0, 5, 11, 18, 18]
     assert found.sides[0].by_rule == {"tmp": {"main": Amount(3, 18)}}
@@ -109,7 +87,7 @@ def test_what_is_two_days_old_goes_on_the_day_after(repo):
 def test_a_day_counts_from_the_very_moment(repo):
     story(repo)
     noon, later = START + 2 * DAY, START + 2 * DAY + timedelta(hours=1)
-    found = simulate(repo, in_process, ask(TWO_DAYS, first=noon, last=later, every=timedelta(hours=1)))
+    found = simulate(repo, HERE, ask(TWO_DAYS, first=noon, last=later, every=timedelta(hours=1)))
     assert [step.removed.objects for step in found.sides[0].steps] == [0, 1]
 
 
@@ -119,10 +97,10 @@ def test_what_was_committed_later_was_not_there_then(repo):
     repo.copy("main", "tmp/a", "main", "data/a")  # from here on, another path keeps it
     repo.commit("main", "copied")
     days(repo, 3)
-    found = simulate(repo, in_process, ask(TWO_DAYS, first=START, last=START + 2 * DAY + DAY / 2))
+    found = simulate(repo, HERE, ask(TWO_DAYS, first=START, last=START + 2 * DAY + DAY / 2))
     assert by_day(found) == {1: 0, 2: 0, 3: 0, 4: 1}
     assert listed(repo, f"_desilt/runs/simulate/{found.run}/new/") == [first]
-    assert simulate(repo, in_process, ask(TWO_DAYS, first=START + 4 * DAY)).sides[0].removed.objects == 0
+    assert simulate(repo, HERE, ask(TWO_DAYS, first=START + 4 * DAY)).sides[0].removed.objects == 0
 
 
 def test_a_branch_that_was_not_there_keeps_nothing(repo):
@@ -131,8 +109,8 @@ def test_a_branch_that_was_not_there_keeps_nothing(repo):
     repo.create_branch("slow", "main")
     days(repo, 3)
     rules = {"tmp": {"prefix": "tmp/", "days": 2, "branch_days": {"slow": 30}}}
-    assert by_day(simulate(repo, in_process, ask(rules, first=at(3), last=at(5)))) == {3: 0, 4: 1, 5: 0}
-    assert by_day(simulate(repo, in_process, ask(rules, first=at(5), last=at(6)))) == {5: 0, 6: 0}
+    assert by_day(simulate(repo, HERE, ask(rules, first=at(3), last=at(5)))) == {3: 0, 4: 1, 5: 0}
+    assert by_day(simulate(repo, HERE, ask(rules, first=at(5), last=at(6)))) == {5: 0, 6: 0}
 
 
 def test_a_branch_stood_where_its_line_was(repo):
@@ -143,7 +121,7 @@ def test_a_branch_stood_where_its_line_was(repo):
     repo.commit("main", "over it")
     days(repo, 1)
     rules = {"old": {"prefix": "", "days": 1, "noncurrent_only": True}}
-    assert by_day(simulate(repo, in_process, ask(rules, first=at(3), last=at(6)))) == {3: 0, 4: 0, 5: 0, 6: 1}
+    assert by_day(simulate(repo, HERE, ask(rules, first=at(3), last=at(6)))) == {3: 0, 4: 0, 5: 0, 6: 1}
 
 
 def test_tags_and_holds_count_from_when_they_were_made(repo):
@@ -152,12 +130,12 @@ def test_tags_and_holds_count_from_when_they_were_made(repo):
     repo.commit("main", "gone from the head")
     days(repo, 3)
     until = repo.clock() + 2 * DAY
-    add_hold(repo, Hold("h1", Kind.ADDRESS, held[0], "a lawsuit", repo.clock(), until))
+    add_hold(repo, Hold("h1", HoldKind.ADDRESS, held[0], "a lawsuit", repo.clock(), until))
     repo.create_tag("v1", "main~2")
     days(repo, 5)
-    whole = simulate(repo, in_process, ask(TWO_DAYS, first=at(4), last=at(5)))
+    whole = simulate(repo, HERE, ask(TWO_DAYS, first=at(4), last=at(5)))
     assert by_day(whole) == {4: 2, 5: 0}
-    since = simulate(repo, in_process, ask(TWO_DAYS, first=at(5), last=at(8)))
+    since = simulate(repo, HERE, ask(TWO_DAYS, first=at(5), last=at(8)))
     assert by_day(since) == {5: 0, 6: 0, 7: 1, 8: 0}
     assert listed(repo, f"_desilt/runs/simulate/{since.run}/new/") == held
     assert kept != held
@@ -168,32 +146,32 @@ def test_an_object_on_two_branches_counts_on_both_and_once_in_all(repo):
     repo.create_branch("dev", "main")
     commit(repo, "dev", "tmp/bb")
     days(repo, 4)
-    (step,) = simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].steps
+    (step,) = simulate(repo, HERE, ask(TWO_DAYS, first=repo.clock())).sides[0].steps
     assert step.removed == Amount(2, 11)
     assert step.branches == {"dev": Amount(2, 11), "main": Amount(1, 5)}
 
 
 def test_what_a_run_has_removed_is_not_counted_again(repo):
     story(repo)
-    run(lifecycle.job, repo, in_process, PlanAsk(policy=parse({"r": {"prefix": "tmp/a", "days": 2}})), SURE)
-    assert simulate(repo, in_process, ask(TWO_DAYS, first=at(1))).sides[0].removed.objects == 2
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse({"r": {"prefix": "tmp/a", "days": 2}})), SURE)
+    assert simulate(repo, HERE, ask(TWO_DAYS, first=at(1))).sides[0].removed.objects == 2
 
 
 def test_what_came_back_from_the_trash_goes_once(repo):
     story(repo)
-    asked = PlanAsk(policy=parse(TWO_DAYS), action=Action.TRASH)
-    report = run(lifecycle.job, repo, in_process, asked, SURE)[-1]
-    trash.bring_back(repo, in_process, report.run)
+    asked = lifecycle.job.ask(policy=parse(TWO_DAYS), action=Action.TRASH)
+    report = run(lifecycle.job, repo, HERE, asked, SURE)[-1]
+    trash.bring_back(repo, HERE, report.run)
     days(repo, 3)
-    assert by_day(simulate(repo, in_process, ask(TWO_DAYS, first=at(5), last=at(7)))) == {5: 2, 6: 1, 7: 0}
+    assert by_day(simulate(repo, HERE, ask(TWO_DAYS, first=at(5), last=at(7)))) == {5: 2, 6: 1, 7: 0}
 
 
 def test_what_is_staged_counts_on_the_last_day_only(repo):
     commit(repo, "main", "tmp/a")
     days(repo, 4)
     repo.copy("main", "tmp/a", "main", "data/a")
-    assert simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].removed.objects == 0
-    assert simulate(repo, in_process, ask(TWO_DAYS, first=at(4))).sides[0].removed.objects == 1
+    assert simulate(repo, HERE, ask(TWO_DAYS, first=repo.clock())).sides[0].removed.objects == 0
+    assert simulate(repo, HERE, ask(TWO_DAYS, first=at(4))).sides[0].removed.objects == 1
 
 
 def test_commits_of_one_moment_are_dated_a_little_ahead_and_are_there_all_the_same(repo):
@@ -202,15 +180,15 @@ def test_commits_of_one_moment_are_dated_a_little_ahead_and_are_there_all_the_sa
     commit(repo, "main", "data/b")
     repo.copy("main", "tmp/a", "main", "data/a")
     assert repo.commit("main", "copied").created_at > repo.clock()
-    report = plan(lifecycle.job, repo, in_process, PlanAsk(policy=parse(TWO_DAYS), full=True))
-    assert simulate(repo, in_process, ask(TWO_DAYS, first=repo.clock())).sides[0].removed == report.removed == Amount()
+    report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse(TWO_DAYS), full=True))
+    assert simulate(repo, HERE, ask(TWO_DAYS, first=repo.clock())).sides[0].removed == report.removed == Amount()
 
 
 def test_a_range_is_reached_by_whoever_reaches_any_commit_that_lists_it():
     file = HeldFile("file", 3, "", {})
     base = Ground(Lists({}, {"m1": ["r1", "r2"], "m2": ["r1"]}), [Placed(file, 3, {0: "r1", 1: "r2", 2: "later"})])
     made = {name: Commit(name, (), of, START, "", "") for name, of in (("c1", "m1"), ("c2", "m2"), ("c3", "m2"))}
-    found = reaching(base, History(made, (), (), (), 0, "", {"c1": 1, "c2": 2, "c3": 4}))
+    found = reaching(base, made, {"c1": 1, "c2": 2, "c3": 4})
     ((_, places),) = found.files
     assert [found.sets[place] if place >= 0 else None for place in places] == [7, 1, None]
 
@@ -219,8 +197,8 @@ def test_a_range_is_reached_by_whoever_reaches_any_commit_that_lists_it():
 def test_the_last_day_is_a_full_plan_of_now(repo, seed):
     wander(repo, random.Random(seed))
     for rules in POLICIES:
-        report = plan(lifecycle.job, repo, in_process, PlanAsk(policy=parse(rules), full=True))
-        found = simulate(repo, in_process, ask(rules, first=repo.clock()))
+        report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse(rules), full=True))
+        found = simulate(repo, HERE, ask(rules, first=repo.clock()))
         planned = listed(repo, f"_desilt/runs/lifecycle/{report.run}/")
         assert sorted(listed(repo, f"_desilt/runs/simulate/{found.run}/")) == sorted(planned)
         assert set(planned) == oracle.expired(repo, parse(rules), repo.clock())
@@ -233,13 +211,13 @@ def test_day_by_day_takes_what_looking_at_everything_each_day_takes(repo, seed, 
     wander(repo, random.Random(seed))
     monkeypatch.setattr(simulating, "FILES", 2)
     rules = POLICIES[seed % len(POLICIES)]
-    found = simulate(repo, in_process, ask(rules))
+    found = simulate(repo, HERE, ask(rules))
     monkeypatch.setattr(simulating, "potential", lambda dated, _last, _now: set(dated))
-    full = simulate(repo, in_process, ask(rules))
+    full = simulate(repo, HERE, ask(rules))
     assert found.sides[0].steps == full.sides[0].steps
     taken = listed(repo, f"_desilt/runs/simulate/{found.run}/")
     assert len(taken) == len(set(taken)) == found.sides[0].removed.objects > 0
-    plain = simulate(repo, in_process, ask(rules, first=repo.clock())).sides[0].removed
+    plain = simulate(repo, HERE, ask(rules, first=repo.clock())).sides[0].removed
     assert found.sides[0].removed.objects >= plain.objects  # some went before anybody else came to hold them
 
 
@@ -282,17 +260,17 @@ def wander(repo, chance):
 def test_against_another_policy_both_are_told(repo):
     story(repo)
     old = {"tmp": {"prefix": "tmp/", "days": 4}}
-    found = simulate(repo, in_process, ask(TWO_DAYS, old, first=at(1), last=at(7)))
+    found = simulate(repo, HERE, ask(TWO_DAYS, old, first=at(1), last=at(7)))
     assert by_day(found, 0) == {1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 7: 0}
     assert by_day(found, 1) == {1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1}
 
 
 def test_nothing_is_removed_nothing_locked_and_no_watermark_moved(repo):
     story(repo)
-    run(lifecycle.job, repo, in_process, PlanAsk(policy=parse({"r": {"prefix": "tmp/a", "days": 2}})), SURE)
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse({"r": {"prefix": "tmp/a", "days": 2}})), SURE)
     before, mark = keys(repo), watermark(repo)
     with locks.held(repo.database, repo.uid, run="another"):
-        found = simulate(repo, in_process, ask(TWO_DAYS, first=at(1)))
+        found = simulate(repo, HERE, ask(TWO_DAYS, first=at(1)))
     assert found.sides[0].removed.objects == 2
     assert before <= keys(repo)
     own = repo.prefix + f"_desilt/runs/simulate/{found.run}/"
@@ -314,14 +292,14 @@ def watermark(repo):
 def test_on_spark_the_same_goes(spark, repo):
     story(repo)
     asked = ask(TWO_DAYS, first=at(3), last=at(6))
-    assert simulate(repo, OnSpark(spark), asked).sides == simulate(repo, in_process, asked).sides
+    assert simulate(repo, OnSpark(spark), asked).sides == simulate(repo, HERE, asked).sides
 
 
 def test_two_moments_of_one_second_are_two_days(repo):
     story(repo)
     first = START + 2 * DAY
     last = first + timedelta(minutes=1, microseconds=1)
-    found = simulate(repo, in_process, ask(TWO_DAYS, first=first, last=last, every=timedelta(minutes=1)))
+    found = simulate(repo, HERE, ask(TWO_DAYS, first=first, last=last, every=timedelta(minutes=1)))
     assert [step.removed.objects for step in found.sides[0].steps] == [0, 1, 0]
     assert len(listed(repo, f"_desilt/runs/simulate/{found.run}/")) == 1
 
@@ -332,7 +310,7 @@ def test_a_page_obeys_nothing_that_came_from_data():
     page = render(Simulation("run", odd, DAY, (Side("new", "f", (step,)), Side("old", "f", (step,))), (odd,)))
     assert "<script" not in page
     assert "\u202e" not in page
-    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;" in page
+    assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in page
     assert "3 objects (1.5 kB) would have gone" in page
     assert page.count('<path class="new"') == page.count('<path class="old"') == 6  # three plots, and their legends
     assert "http" not in page.replace("http-equiv", "")
@@ -355,7 +333,6 @@ def files(tmp_path):
     return tmp_path / "new.json", tmp_path / "old.yaml"
 
 
-@pytest.mark.usefixtures("here")
 def test_figures_for_programs(cli, repo, uri, files):
     story(repo)
     new, old = files
@@ -384,7 +361,6 @@ def test_figures_for_programs(cli, repo, uri, files):
     assert "By the old policy: 1 object (5 B)" in page
 
 
-@pytest.mark.usefixtures("here")
 def test_words_for_people(cli, repo, uri, files):
     story(repo)
     code, out, _ = cli("lifecycle", "simulate", uri, "--policy", files[0], "--from", "1998-01-03")
@@ -396,7 +372,6 @@ def test_words_for_people(cli, repo, uri, files):
     assert "simulation.html" in out
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -422,5 +397,5 @@ def test_days_that_cannot_be_replayed_are_refused(cli, repo, uri, files, words, 
 def test_a_day_before_anything_was_there_takes_nothing(repo):
     story(repo)
     early = datetime(1990, 1, 1, tzinfo=UTC)
-    found = simulate(repo, in_process, ask(TWO_DAYS, first=early, last=early + DAY))
+    found = simulate(repo, HERE, ask(TWO_DAYS, first=early, last=early + DAY))
     assert found.sides[0].removed == Amount()

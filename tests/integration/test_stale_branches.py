@@ -1,23 +1,22 @@
 """Branches that a policy lets go: planned, guarded, deleted, each only if nobody came back to it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from desilt.domain.policy import parse
-from desilt.errors import FirstRun, OtherPolicy
-from desilt.jobs import lifecycle, setting
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
+from desilt.errors import FirstRun, PolicyReplaced
+from desilt.executors.executor import HERE
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake
 from desilt.lake.changes import PolicySet
-from desilt.lake.holds import Hold, Kind
+from desilt.lake.editor import LakeEditor
 from desilt.lake.lake import locate
-from desilt.sources.spread import in_process
-from desilt.sweep import branches
-from desilt.sweep.guard import Limits
-from editing import add_hold
-from words import contents
+from desilt.records.holds import Hold, HoldKind
+from desilt.sweep.limits import Limits
+from words import add_hold, contents, days
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = parse({"branches": [{"match": "*", "idle_days": 14}]})
@@ -37,21 +36,17 @@ def repo(tmp_path):
     lake.close()
 
 
-def days(repo, count):
-    repo.set_clock(repo.clock() + timedelta(days=count))
-
-
 def names(repo):
     return [branch.name for branch in repo.branches()]
 
 
 def expire(repo, limits=SURE):
-    return run(lifecycle.job, repo, in_process, Ask(policy=POLICY), limits)[-1]
+    return run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY), limits)[-1]
 
 
 def test_idle_branches_go_and_the_default_branch_stays(repo):
     days(repo, 15)
-    report = plan(lifecycle.job, repo, in_process, Ask(policy=POLICY))
+    report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY))
     assert list(report.refs) == ["ci-1", "ci-2"]
     assert names(repo) == ["ci-1", "ci-2", "main"]
     assert expire(repo).refs == {"ci-1": "deleted", "ci-2": "deleted"}
@@ -81,7 +76,7 @@ def test_a_branch_with_staged_entries_or_tickets_or_a_hold_stays(repo):
     repo.put("ci-1", "b", b"2")
     repo.create_branch("ci-3", "main")
     commit = repo.put("ci-3", "c", b"3") and repo.commit("ci-3", "c").id
-    add_hold(repo, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
+    add_hold(repo, Hold("h", HoldKind.REF, commit, "audit", repo.clock(), None))
     days(repo, 15)
     repo.physical_address("ci-2", "d")
     assert expire(repo).refs == {}
@@ -91,7 +86,7 @@ def test_a_branch_with_staged_entries_or_tickets_or_a_hold_stays(repo):
 @pytest.mark.parametrize("back", ["commit", "stage", "ticket", "made anew"])
 def test_a_branch_that_somebody_came_back_to_since_the_plan_stays(repo, back):
     days(repo, 15)
-    planned = plan(lifecycle.job, repo, in_process, Ask(policy=POLICY))
+    planned = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY))
     if back == "made anew":
         repo.delete_branch("ci-1")
         repo.create_branch("ci-1", "main")
@@ -101,17 +96,17 @@ def test_a_branch_that_somebody_came_back_to_since_the_plan_stays(repo, back):
         repo.put("ci-1", "b", b"2")
         if back == "commit":
             repo.commit("ci-1", "b")
-    report = sweep(repo, in_process, planned.run, SURE)
+    report = sweep(repo, HERE, planned.run, SURE)
     assert report.refs["ci-1"].startswith("kept")
     assert names(repo) == ["ci-1", "main"]
 
 
 def test_holds_are_told_with_the_bytes_they_keep(repo):
     entry = repo.stat("main", "a")
-    add_hold(repo, Hold("by-prefix", Kind.PREFIX, "a", "audit", repo.clock(), None))
-    add_hold(repo, Hold("by-address", Kind.ADDRESS, entry.address, "audit", repo.clock(), None))
+    add_hold(repo, Hold("by-prefix", HoldKind.PREFIX, "a", "audit", repo.clock(), None))
+    add_hold(repo, Hold("by-address", HoldKind.ADDRESS, entry.address, "audit", repo.clock(), None))
     days(repo, 15)
-    report = plan(lifecycle.job, repo, in_process, Ask(policy=parse({"all": {"prefix": "", "days": 1}})))
+    report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse({"all": {"prefix": "", "days": 1}})))
     assert report.removed.objects == 0
     assert report.keep["held"].objects == 1
     assert {name: amount.bytes for name, amount in report.holds.items()} == {"by-address": 1}
@@ -133,29 +128,29 @@ def test_a_hold_made_since_the_plan_keeps_every_branch(repo):
     repo.put("ci-1", "c", b"3")
     repo.commit("ci-1", "c")
     days(repo, 15)
-    planned = plan(lifecycle.job, repo, in_process, Ask(policy=POLICY))
+    planned = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=POLICY))
     hold(repo, held)
-    assert set(sweep(repo, in_process, planned.run, SURE).refs) == {"ci-1", "ci-2"}
+    assert set(sweep(repo, HERE, planned.run, SURE).refs) == {"ci-1", "ci-2"}
     assert names(repo) == ["ci-1", "ci-2", "main"]
 
 
 def hold(repo, commit):
-    add_hold(repo, Hold("h", Kind.REF, commit, "audit", repo.clock(), None))
+    add_hold(repo, Hold("h", HoldKind.REF, commit, "audit", repo.clock(), None))
 
 
 def test_a_policy_that_is_replaced_before_the_last_branch_went_keeps_the_rest(repo, monkeypatch):
     setting.keep(repo, POLICY)
     days(repo, 15)
-    real = branches.delete
+    real = LakeEditor._delete
 
-    def delete(move, *values):
-        fate = real(move, *values)
+    def delete(editor, move, *values):
+        fate = real(editor, move, *values)
         move.do(PolicySet(lifecycle.JOB, LONGER.to_json(), []))
         return fate
 
-    monkeypatch.setattr(branches, "delete", delete)
-    with pytest.raises(OtherPolicy, match="replaced since"):
-        run(lifecycle.job, repo, in_process, Ask(), SURE)
+    monkeypatch.setattr(LakeEditor, "_delete", delete)
+    with pytest.raises(PolicyReplaced, match="replaced since"):
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(), SURE)
     assert names(repo) == ["ci-2", "main"]
-    assert run(lifecycle.job, repo, in_process, Ask(), SURE)[-1].refs == {}  # what was cut off is given up
+    assert run(lifecycle.job, repo, HERE, lifecycle.job.ask(), SURE)[-1].refs == {}  # what was cut off is given up
     assert names(repo) == ["ci-2", "main"]

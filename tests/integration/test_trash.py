@@ -2,47 +2,52 @@
 
 import itertools
 import shutil
-import tempfile
 import uuid
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from desilt.columns.schemas import MOMENT
 from desilt.domain.run import new_run
 from desilt.errors import BadRequest, Conflict, FencedOff, Gone, Locked, NotFound, WrongTime
-from desilt.frames.schemas import MOMENT
-from desilt.jobs import trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, ledger, locks, repositories, schema, tombstones, watermarks
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE
+from desilt.executors.on_spark import OnSpark
+from desilt.jobs import trash
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, repositories, schema
 from desilt.lake.lake import locate
-from desilt.lake.ledger import RunRow, RunState
-from desilt.lake.repository import Repository
-from desilt.lake.tombstones import State
+from desilt.lake.repository import LakeRepository
 from desilt.objects import open_store
 from desilt.objects.memory import MemoryStore
 from desilt.objects.store import Outcome, Result
+from desilt.records import ledger, locks, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.database import open_database
+from desilt.records.ledger import RunRow, RunState
+from desilt.records.removals import State
+from desilt.repository.gate import Batch, Safety
+from desilt.repository.sealed import Sealed
+from desilt.repository.snapshot import Revision
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
+from desilt.runs import plan_files
 from desilt.runs.folder import Folder
-from desilt.runs.plan import Action, Plan
+from desilt.runs.plan import Evidence, Plan
 from desilt.runs.report import Amount
-from desilt.sources.spread import OnSpark, in_process
-from desilt.sweep import removing, sweeping
-from desilt.sweep.guard import Limits
-from desilt.sweep.recheck import Recheck
+from desilt.runs.steps import Action
+from desilt.sweep import batches as sweeping
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
-from words import contents, read
+from words import contents, days, put, read
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
 TRASH = Action.TRASH
 
 
@@ -53,14 +58,8 @@ def _small_and_quick(monkeypatch):
 
 
 @pytest.fixture
-def folder():
-    with tempfile.TemporaryDirectory(dir=FAST) as made:
-        yield Path(made)
-
-
-@pytest.fixture
-def repo(folder):
-    database = open_database(f"sqlite://{folder}/lake.db", create=True)
+def repo(place):
+    database = open_database(f"sqlite://{place}/lake.db", create=True)
     schema.create(database, storage="")
     yield Lake(database, open_store(f"memory://{uuid.uuid4().hex}")).create_repository("demo", clock_at=START)
     database.close()
@@ -69,24 +68,16 @@ def repo(folder):
 # ---- words
 
 
-def put(repo, branch, path, text="x"):
-    return repo.put(branch, path, text.encode()).address
-
-
-def days(repo, count):
-    repo.set_clock(repo.clock() + timedelta(days=count))
-
-
 def collect(repo, **ask):
     """Run it; the report of the last run."""
-    return run(uncommitted.job, repo, ask.pop("spread", in_process), Ask(**ask), SURE)[-1]
+    return run(uncommitted.job, repo, ask.pop("executor", HERE), uncommitted.job.ask(**ask), SURE)[-1]
 
 
 def planned(repo, **ask):
     """The addresses that a plan names now, and its id."""
-    made = plan(uncommitted.job, repo, in_process, Ask(**ask)).run
-    found = plans.read(Folder(repo.store, repo.prefix, folders.find(repo.store, repo.prefix, made)), repo.core.secret)
-    rows = [sweeping.plan_rows(repo.store, found, file) for file in found.files]
+    made = plan(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask)).run
+    found = plans.read(Folder(repo.store, repo.prefix, folders.find(repo.store, repo.prefix, made)), repo.secret)
+    rows = [plan_files.read(repo.store, file) for file in found.files]
     return {address for table in rows for address in table["address"].to_pylist()}, made
 
 
@@ -126,11 +117,11 @@ def states(repo, addresses):
 
 
 def restore(repo, run_id="last", **more):
-    return trash.bring_back(repo, more.pop("spread", in_process), run_id, **more)
+    return trash.bring_back(repo, more.pop("executor", HERE), run_id, **more)
 
 
 def purge(repo, **more):
-    return trash.empty(repo, in_process, **more)
+    return trash.empty(repo, HERE, **more)
 
 
 def removed_by_rule(repo, *paths, action=TRASH, ref="main"):
@@ -144,17 +135,19 @@ def removed_by_rule(repo, *paths, action=TRASH, ref="main"):
         job="lifecycle",
         now=repo.clock(),
         repository=repo.uid,
-        policy="all",
+        safety=Safety.ATOMIC,
         action=action,
-        generation=repo.generation(),
-        mark=mark,
-        commits=1,
-        held=1,
-        stored=Amount(),
-        measure="",
         batch=1000,
-        base="",
-        files=(),
+        evidence=Evidence(
+            "all",
+            Revision(repo.generation(), mark),
+            commits=1,
+            held=1,
+            stored=Amount(),
+            measure="",
+            judged=Sealed("", ""),
+        ),
+        steps=(),
     )
     columns = {
         "address": pa.array([entry.address for entry in entries]),
@@ -167,7 +160,9 @@ def removed_by_rule(repo, *paths, action=TRASH, ref="main"):
     with locks.held(repo.database, repo.uid, run=opened.id) as lock:
         with repo.database.write() as tx:
             ledger.begin(tx, repo.uid, row)
-        sweeping.sweep_batch(repo, lock, made, 0, pa.table(columns), Recheck(repo, made))
+        since = made.evidence.revision
+        held = repo.gate.held(made.run, since, made.relies_on)
+        sweeping.sweep_batch(repo, lock, made, Batch(made.run, 0, pa.table(columns), since), held)
         with repo.database.write() as tx:
             ledger.end(tx, repo.uid, opened.id, RunState.SWEPT, at=repo.clock(), fence=0)
     return opened.id
@@ -247,7 +242,7 @@ def test_what_was_restored_is_kept_for_a_tickets_life_and_goes_again_later(repo)
     for wait in (timedelta(0), timedelta(hours=24) + margin):
         repo.set_clock(repo.clock() + wait)
         for full in (False, True):
-            report = plan(uncommitted.job, repo, in_process, Ask(full=full))
+            report = plan(uncommitted.job, repo, HERE, uncommitted.job.ask(full=full))
             assert report.removed.objects == 0
             assert report.keep["restored"].objects == 5
     repo.set_clock(repo.clock() + timedelta(microseconds=1))
@@ -272,7 +267,7 @@ def test_a_plan_made_before_the_restore_does_not_remove_what_came_back(repo):
     collect(repo, action=TRASH)
     repo.set_clock(repo.clock() + timedelta(minutes=1))
     restore(repo)
-    report = sweep(repo, in_process, early, SURE)
+    report = sweep(repo, HERE, early, SURE)
     assert (report.swept.asked, report.swept.held_again) == (0, 5)
     assert lost <= set(oracle.stored(repo))
     assert states(repo, lost) == {State.RESTORED}
@@ -284,7 +279,7 @@ def test_nor_when_all_of_it_happens_at_one_moment(repo):
     early = planned(repo)[1]  # its id says a millisecond later than the clock
     collect(repo, action=TRASH)
     restore(repo)
-    sweep(repo, in_process, early, SURE)
+    sweep(repo, HERE, early, SURE)
     assert lost <= set(oracle.stored(repo))
 
 
@@ -294,13 +289,14 @@ def test_what_came_back_to_settled_partitions_is_found_again(repo):
     collect(repo, action=TRASH)
     restore(repo, prefix=min(lost))
     restore(repo)
-    report = plan(uncommitted.job, repo, in_process)
+    report = plan(uncommitted.job, repo, HERE)
     assert report.inputs["listed"] == 0  # it was an optimised run that kept them
     assert report.keep["restored"].objects == 5
     days(repo, 2)
     assert planned(repo)[0] == planned(repo, full=True)[0] == lost
     assert (
-        plan(uncommitted.job, repo, in_process).stored == plan(uncommitted.job, repo, in_process, Ask(full=True)).stored
+        plan(uncommitted.job, repo, HERE).stored
+        == plan(uncommitted.job, repo, HERE, uncommitted.job.ask(full=True)).stored
     )
     assert collect(repo).swept.removed == 5
     assert planned(repo)[0] == planned(repo, full=True)[0] == set()
@@ -315,7 +311,7 @@ def test_a_plan_made_before_a_restore_does_not_make_later_runs_blind(repo):
     days(repo, 1.5)
     early = planned(repo)[1]
     restore(repo)
-    assert sweep(repo, in_process, early, SURE).swept.removed == 1
+    assert sweep(repo, HERE, early, SURE).swept.removed == 1
     days(repo, 2)
     clean = planned(repo, full=True)[0]
     assert len(clean) == 5
@@ -335,7 +331,7 @@ def test_a_run_that_was_cut_off_is_finished_first(repo, monkeypatch):
     assert len(in_trash(repo, run_id)) == 2
     with pytest.raises(Conflict, match="was cut off; finish it first, with `desilt sweep`"):
         restore(repo, run_id)
-    sweep(repo, in_process, run_id, SURE)
+    sweep(repo, HERE, run_id, SURE)
     with pytest.raises(Conflict, match="taken over"):  # whoever was cut off may only be asleep
         restore(repo, run_id)
     repo.set_clock(repo.clock() + timedelta(minutes=10))
@@ -374,7 +370,7 @@ def cut_off(repo, monkeypatch, *, batches, where="before"):
     with monkeypatch.context() as patch:
         patch.setattr(repo.store, "move_many", dying)
         with pytest.raises(KeyboardInterrupt):
-            sweep(repo, in_process, run_id, SURE)
+            sweep(repo, HERE, run_id, SURE)
     return run_id
 
 
@@ -465,11 +461,11 @@ def test_on_spark_the_same_comes_back(spark, tmp_path):
     repo = lake.create_repository("demo", clock_at=START)
     lost = with_garbage(repo)
     before = bytes_of(repo)
-    collect(repo, action=TRASH, spread=OnSpark(spark))
-    assert restore(repo, spread=OnSpark(spark)).restored == 5
+    collect(repo, action=TRASH, executor=OnSpark(spark))
+    assert restore(repo, executor=OnSpark(spark)).restored == 5
     assert bytes_of(repo) == before
     days(repo, 3)
-    collect(repo, action=TRASH, spread=OnSpark(spark))
+    collect(repo, action=TRASH, executor=OnSpark(spark))
     (gone,) = trash.empty(repo, OnSpark(spark), older_than=timedelta(0)).values()
     assert (gone.objects, gone.bytes, gone.failed) == (5, 10, 0)
     assert states(repo, lost) == {State.REMOVED}
@@ -499,7 +495,7 @@ def test_the_days_count_from_when_a_run_ended(repo):
     with_garbage(repo)
     run_id = planned(repo, action=TRASH)[1]
     repo.set_clock(repo.clock() + timedelta(hours=20))
-    sweep(repo, in_process, run_id, SURE)
+    sweep(repo, HERE, run_id, SURE)
     repo.set_clock(repo.clock() + timedelta(days=7) - timedelta(hours=1))
     assert purge(repo) == {}
     repo.set_clock(repo.clock() + timedelta(hours=1))
@@ -625,8 +621,8 @@ def test_a_purge_holds_nobody_up_and_moves_no_watermark(repo):
     assert mark() == before
 
 
-def test_a_clock_that_jumped_ahead_does_not_empty_the_trash(folder):
-    database = open_database(f"sqlite://{folder}/lake.db", create=True)
+def test_a_clock_that_jumped_ahead_does_not_empty_the_trash(place):
+    database = open_database(f"sqlite://{place}/lake.db", create=True)
     schema.create(database, storage="")
     store = open_store(f"memory://{uuid.uuid4().hex}")
     repo = Lake(database, store).create_repository("demo")
@@ -635,7 +631,7 @@ def test_a_clock_that_jumped_ahead_does_not_empty_the_trash(folder):
     removed_by_rule(repo, "a")
     ahead = Lake(database, store, clock=lambda: datetime.now(UTC) + timedelta(days=30)).repository("demo")
     with pytest.raises(WrongTime):
-        run(uncommitted.job, ahead, in_process, Ask(), SURE)
+        run(uncommitted.job, ahead, HERE, uncommitted.job.ask(), SURE)
     with pytest.raises(WrongTime):
         purge(ahead)
     assert len(in_trash(repo)) == 1
@@ -698,8 +694,8 @@ class World:
 
 
 @pytest.fixture
-def world(folder):
-    return World(folder)
+def world(place):
+    return World(place)
 
 
 def cut_off_everywhere(world, act, after_crash, *, prepare=lambda _: None):
@@ -710,7 +706,7 @@ def cut_off_everywhere(world, act, after_crash, *, prepare=lambda _: None):
             prepare(repo)
             steps = Steps(kind(number))
             database, store = SteppedDatabase(repo.database, steps), stepped(repo.store, steps)
-            dying = Repository(replace(repo.core, database=database, store=store))
+            dying = LakeRepository(replace(repo.core, database=database, store=store))
             try:
                 act(dying)
                 crashed = False

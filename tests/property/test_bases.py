@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from desilt.clock import ManualClock
 from desilt.domain.history import Commit, merge_base
 from desilt.lake import Lake, bases, commits, refs, schema
-from desilt.lake.database import open_database
 from desilt.lake.refs import Tag
 from desilt.objects.memory import MemoryStore
-from editing import collect, reparent
+from desilt.records.database import open_database
+from words import collect, reparent
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,17 +8,13 @@ between. Each collection removes what the naive oracle names, and a second one n
 import tempfile
 import uuid
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
-from test_expire_property import KEEPS, Before, below
-from test_gc_chain import Stubborn
-from test_lake_model import NAMES, PATHS, PLAIN, ModelBranch, ModelCommit, three_way
-from test_lifecycle_chain import POLICIES, Aging, order
 
+from aging import POLICIES, Aging, Stubborn, order
 from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry, Omission
 from desilt.domain.history import merge_base
@@ -32,27 +28,32 @@ from desilt.errors import (
     MergeConflict,
     NotFound,
     NothingToCommit,
-    OtherPolicy,
+    PlanOutdated,
     StalePlan,
 )
-from desilt.jobs import collection, expiration, lifecycle, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, commits, ledger, schema
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE
+from desilt.jobs import trash
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, commits, schema
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
 from desilt.objects import open_store
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep import removing
-from desilt.sweep.guard import Limits
+from desilt.records import ledger
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.runs.steps import Action
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from editing import lift_hold
+from expirations import KEEPS, Before, below
+from lake_model import NAMES, PATHS, PLAIN, ModelBranch, ModelCommit, three_way
+from words import days, lift_hold
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
 TABLES = "_lakefs/"
 TOLD = "commits collected"
 FEW_RULES = st.one_of(POLICIES, st.just(parse({"r": {"prefix": "", "days": 5, "noncurrent_only": True}})))
@@ -73,7 +74,7 @@ class Forgetting(Aging):
         policy=FEW_RULES, early=st.lists(PATHS, min_size=3, max_size=8, unique=True), cut=st.sampled_from([1, 1, 3])
     )
     def begin(self, policy, early, cut):
-        self.directory = tempfile.TemporaryDirectory(dir=FAST)
+        self.directory = tempfile.TemporaryDirectory()
         database = open_database(f"sqlite://{self.directory.name}/lake.db", create=True)
         schema.create(database, storage="")
         store = open_store(f"memory://{uuid.uuid4().hex}")
@@ -261,9 +262,13 @@ class Forgetting(Aging):
             self.delete_branch(name)
             self.wait(days, 0)
 
-    @rule(data=st.data(), kind=st.sampled_from(Kind), days=st.sampled_from([1, 2, 4, None]))
+    @rule(data=st.data(), kind=st.sampled_from(HoldKind), days=st.sampled_from([1, 2, 4, None]))
     def hold(self, data, kind, days):
-        values = {Kind.PREFIX: ["a/b", "b/x/", "é"], Kind.REF: self.there(), Kind.ADDRESS: list(self.bodies)}
+        values = {
+            HoldKind.PREFIX: ["a/b", "b/x/", "é"],
+            HoldKind.REF: self.there(),
+            HoldKind.ADDRESS: list(self.bodies),
+        }
         value = data.draw(st.sampled_from(values[kind]), label="held")
         self.holds.append(order(self.repo, kind, value, until=days and self.repo.clock() + timedelta(days=days)))
 
@@ -286,7 +291,7 @@ class Forgetting(Aging):
     @rule(days=st.sampled_from([0, 1, 2, 4, 8]), keep=KEEPS, tags=st.booleans(), branches=st.booleans())
     def expire_history(self, days, keep, tags, branches):
         wish, before = Expiry(self.repo.clock() - timedelta(days=days), keep, tags, branches), Before(self.repo)
-        report = run(expiration.job, self.repo, in_process, Ask(wish=wish), ALL)[-1]
+        report = run(expiration.job, self.repo, HERE, expiration.job.ask(wish=wish), ALL)[-1]
         gone = [name for name, fate in report.refs.items() if fate == "deleted"]
         before.compare(wish, told=gone)
         for name in gone:
@@ -306,9 +311,9 @@ class Forgetting(Aging):
         inside = {one.id for one in line[first : last + 1]}
         if first == 0 or last == len(line) - 1 or inside & set(before.refs.values()):
             with pytest.raises(BadRequest):
-                run(expiration.job, self.repo, in_process, Ask(wish=wish), ALL)
+                run(expiration.job, self.repo, HERE, expiration.job.ask(wish=wish), ALL)
             return
-        run(expiration.job, self.repo, in_process, Ask(wish=wish), ALL)
+        run(expiration.job, self.repo, HERE, expiration.job.ask(wish=wish), ALL)
         before.compare()
         after = below(oracle.history(self.repo), line[0].id)
         assert below(made, line[0].id) - after <= inside
@@ -335,21 +340,21 @@ class Forgetting(Aging):
         )
 
     def collect(self, keeps=frozenset(), **ask):
-        before = self.repo.clock() - collection.limit(Ask(**ask), self.repo.core.ticket_life)
+        before = self.repo.clock() - collection.limit(collection.Options(**ask), self.repo.core.ticket_life)
         wanted = (
             oracle.collectable_commits(self.repo, before),
             oracle.collectable_objects(self.repo, before),
             {TABLES + name for name in oracle.dead_tables(self.repo, before)},
         )
         self.repo.store.keeps = {self.repo.prefix + name for name in keeps}
-        removed = self.collected_by(lambda: run(collection.job, self.repo, in_process, Ask(**ask), ALL))
+        removed = self.collected_by(lambda: run(collection.job, self.repo, HERE, collection.job.ask(**ask), ALL))
         self.repo.store.keeps = set()
         self.compare(removed, (wanted[0], wanted[1] - keeps, wanted[2] - keeps))
-        again = self.collected_by(lambda: run(collection.job, self.repo, in_process, Ask(**ask), ALL))
+        again = self.collected_by(lambda: run(collection.job, self.repo, HERE, collection.job.ask(**ask), ALL))
         assert again == (set(), set(), (wanted[2] & keeps) - removed[2])
 
     def compare(self, removed, wanted):
-        if self.cut == 1 or not oracle.held(self.repo, Kind.PREFIX):
+        if self.cut == 1 or not oracle.held(self.repo, HoldKind.PREFIX):
             assert removed == wanted
         else:  # a range that may have something below a held prefix is kept as a whole
             assert all(some <= every for some, every in zip(removed, wanted, strict=True))
@@ -379,20 +384,20 @@ class Forgetting(Aging):
     def plan_a_collection(self):
         before = oracle.old(self.repo, self.repo.clock())
         there = set(oracle.stored(self.repo)), oracle.tables(self.repo).keys(), oracle.history(self.repo)
-        report = plan(collection.job, self.repo, in_process)
+        report = plan(collection.job, self.repo, HERE)
         assert (set(oracle.stored(self.repo)), oracle.tables(self.repo).keys(), oracle.history(self.repo)) == there
-        if self.cut == 1 or not oracle.held(self.repo, Kind.PREFIX):
+        if self.cut == 1 or not oracle.held(self.repo, HoldKind.PREFIX):
             assert report.history["commits collected"] == len(oracle.collectable_commits(self.repo, before))
         self.plans.append((report.run, self.repo.clock(), set()))
 
     @rule()
     def plan_a_garbage_run(self):
-        run_id = plan(uncommitted.job, self.repo, in_process).run
+        run_id = plan(uncommitted.job, self.repo, HERE).run
         self.plans.append((run_id, self.repo.clock(), self.collected.copy()))
 
     @rule()
     def plan_a_lifecycle_run(self):
-        run_id = plan(lifecycle.job, self.repo, in_process, Ask(policy=self.policy)).run
+        run_id = plan(lifecycle.job, self.repo, HERE, lifecycle.job.ask(policy=self.policy)).run
         self.plans.append((run_id, self.repo.clock(), set()))
 
     @precondition(lambda self: self.plans)
@@ -408,17 +413,17 @@ class Forgetting(Aging):
         )
         dead, made = oracle.collectable_commits(self.repo, before), oracle.history(self.repo).keys()
         try:
-            removed = self.swept_by(lambda: [sweep(self.repo, in_process, run_id, ALL)])
+            removed = self.swept_by(lambda: [sweep(self.repo, HERE, run_id, ALL)])
         except StalePlan:
             assert self.repo.clock() - at > ALL.max_plan_age
             return
         except NotFound:
             assert self.repo.clock() - at > timedelta(days=2)  # its folder was tidied up
             return
-        except OtherPolicy:
+        except PlanOutdated:
             return
         gone = made - oracle.history(self.repo).keys()
-        if not oracle.held(self.repo, Kind.PREFIX):  # of two commits that have the same below it, one may go
+        if not oracle.held(self.repo, HoldKind.PREFIX):  # of two commits that have the same below it, one may go
             assert removed <= may
             assert gone <= dead
         self.unclean &= collected != self.collected  # or a garbage run has looked at everything since
@@ -431,7 +436,7 @@ class Forgetting(Aging):
         """After commits were collected, the next run is a clean one."""
         wanted, reports = oracle.collectable(self.repo, self.repo.clock()), []
         removed = self.swept_by(
-            lambda: reports.extend(run(uncommitted.job, self.repo, in_process, Ask(), ALL)) or reports
+            lambda: reports.extend(run(uncommitted.job, self.repo, HERE, uncommitted.job.ask(), ALL)) or reports
         )
         assert removed == wanted
         if self.unclean:
@@ -483,7 +488,7 @@ def forgetting(examples, steps):
 
 
 def test_a_chain_of_runs_forgets_what_nothing_reaches_and_nothing_else():
-    forgetting(examples=3, steps=20)
+    forgetting(examples=2, steps=20)
 
 
 @pytest.mark.slow
@@ -503,10 +508,6 @@ def repo(tmp_path):
     database.close()
 
 
-def days(repo, count):
-    repo.set_clock(repo.clock() + timedelta(days=count))
-
-
 def dead(repo, *paths, source="main"):
     """A branch with a commit for each of ``paths``, deleted; its commits, oldest first."""
     repo.create_branch("short", source)
@@ -520,11 +521,11 @@ def dead(repo, *paths, source="main"):
 
 def gone_by(repo, **ask):
     """The commits and objects that a collection removes, which are those that the oracle names."""
-    before = repo.clock() - collection.limit(Ask(**ask), repo.core.ticket_life)
+    before = repo.clock() - collection.limit(collection.Options(**ask), repo.core.ticket_life)
     wanted = oracle.collectable_commits(repo, before), oracle.collectable_objects(repo, before)
     tables = oracle.dead_tables(repo, before)
     made, there, files = oracle.history(repo).keys(), set(oracle.stored(repo)), oracle.tables(repo).keys()
-    run(collection.job, repo, in_process, Ask(**ask), ALL)
+    run(collection.job, repo, HERE, collection.job.ask(**ask), ALL)
     gone = made - oracle.history(repo).keys(), there - set(oracle.stored(repo))
     assert gone == wanted
     assert files - oracle.tables(repo).keys() == tables
@@ -539,14 +540,14 @@ def lift(repo, hold):
 
 def collected_garbage(repo):
     there = set(oracle.stored(repo))
-    report = run(uncommitted.job, repo, in_process, Ask(), ALL)[-1]
+    report = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), ALL)[-1]
     return there - set(oracle.stored(repo)), report.inputs["known from before"]
 
 
 def test_a_held_commit_stays_with_its_ancestors_until_the_hold_is_lifted(repo):
     first, second, third = dead(repo, "a", "b", "c")
     days(repo, 3)
-    hold = order(repo, Kind.REF, second)
+    hold = order(repo, HoldKind.REF, second)
     assert gone_by(repo)[0] == {third}
     assert gone_by(repo)[0] == set()
     lift(repo, hold)
@@ -555,7 +556,7 @@ def test_a_held_commit_stays_with_its_ancestors_until_the_hold_is_lifted(repo):
 
 def test_a_held_commit_goes_once_the_day_of_its_hold_is_over(repo):
     (old,) = dead(repo, "a")
-    order(repo, Kind.REF, old, until=repo.clock() + timedelta(days=5))
+    order(repo, HoldKind.REF, old, until=repo.clock() + timedelta(days=5))
     days(repo, 4)
     assert gone_by(repo)[0] == set()
     days(repo, 1)
@@ -605,7 +606,7 @@ def test_what_is_below_a_held_prefix_in_no_other_commit_stays(repo):
     kept, other = dead(repo, "p/a", "b")
     (free,) = dead(repo, "q")
     days(repo, 3)
-    hold = order(repo, Kind.PREFIX, "p/")
+    hold = order(repo, HoldKind.PREFIX, "p/")
     assert gone_by(repo)[0] == {free}
     lift(repo, hold)
     assert gone_by(repo)[0] == {kept, other}
@@ -616,7 +617,7 @@ def test_what_is_below_a_held_prefix_in_a_living_commit_keeps_no_dead_one(repo):
     repo.commit("main", "a")
     (free,) = dead(repo, "q")
     days(repo, 3)
-    order(repo, Kind.PREFIX, "p/")
+    order(repo, HoldKind.PREFIX, "p/")
     assert gone_by(repo)[0] == {free}
 
 
@@ -626,7 +627,7 @@ def test_a_held_object_stays_though_its_commit_goes_and_is_garbage_afterwards(re
     days(repo, 5)
     collected_garbage(repo)
     assert collected_garbage(repo)[1] == 1
-    hold = order(repo, Kind.ADDRESS, address)
+    hold = order(repo, HoldKind.ADDRESS, address)
     assert gone_by(repo) == ({old}, set())
     assert collected_garbage(repo) == (set(), 0)
     lift(repo, hold)
@@ -651,7 +652,7 @@ def test_an_object_that_another_path_or_branch_still_has_stays(repo):
     days(repo, 2)
     both = repo.stat("main~2", "both").address
     wish = Expiry(repo.clock() - timedelta(days=3))
-    run(expiration.job, repo, in_process, Ask(wish=wish), ALL)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=wish), ALL)
     assert gone_by(repo)[1] == {both}
     assert shown(repo, "main") == {"copy": b"text", "merged": b"text"}
 
@@ -669,11 +670,11 @@ def test_what_was_brought_back_from_the_trash_stays_for_a_while(repo):
     days(repo, 5)
     policy = parse({"r": {"prefix": "", "days": 2, "noncurrent_only": True}})
     repo.commit("main", "young", allow_empty=True)
-    run(lifecycle.job, repo, in_process, Ask(policy=policy, action=Action.TRASH), ALL)
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy, action=Action.TRASH), ALL)
     assert address not in oracle.stored(repo)
-    trash.bring_back(repo, in_process, "last")
+    trash.bring_back(repo, HERE, "last")
     repo.set_clock(repo.clock() + timedelta(hours=1))
-    run(expiration.job, repo, in_process, Ask(wish=Expiry(repo.clock() - timedelta(hours=2))), ALL)
+    run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock() - timedelta(hours=2))), ALL)
     assert gone_by(repo) == ({old, repo.resolve("main").commit.made_from[0]}, set())
     assert address in oracle.stored(repo)
     days(repo, 3)
@@ -685,9 +686,9 @@ def test_what_a_lifecycle_run_removed_is_not_asked_for_again(repo):
     repo.create_branch("again", old)
     days(repo, 5)
     policy = parse({"r": {"prefix": "", "days": 2}})
-    assert run(lifecycle.job, repo, in_process, Ask(policy=policy), ALL)[-1].swept.removed == 1
+    assert run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy), ALL)[-1].swept.removed == 1
     repo.delete_branch("again")
-    report = run(collection.job, repo, in_process, Ask(), ALL)[-1]
+    report = run(collection.job, repo, HERE, collection.job.ask(), ALL)[-1]
     assert report.history[TOLD] == 1
     assert (report.swept.gone, report.swept.held_again) == (0, 0)
 
@@ -718,7 +719,7 @@ def test_what_the_next_garbage_run_begins_with_is_not_tidied_up(repo):
     days(repo, 5)
     collected_garbage(repo)
     days(repo, 1)
-    plan(uncommitted.job, repo, in_process)
+    plan(uncommitted.job, repo, HERE)
     days(repo, 9)
     dead(repo, "a")  # too young to go
     assert gone_by(repo, keep_runs=timedelta(days=2)) == (set(), set())
@@ -731,18 +732,18 @@ def test_a_run_whose_objects_are_in_the_trash_is_not_tidied_up(repo):
     repo.put("main", "a", b"old")
     repo.commit("main", "a")
     days(repo, 5)
-    ask = Ask(policy=parse({"r": {"prefix": "", "days": 2}}), action=Action.TRASH)
-    trashed = run(lifecycle.job, repo, in_process, ask, ALL)[-1].run
+    ask = lifecycle.job.ask(policy=parse({"r": {"prefix": "", "days": 2}}), action=Action.TRASH)
+    trashed = run(lifecycle.job, repo, HERE, ask, ALL)[-1].run
     days(repo, 1)
     repo.put("main", "b", b"new")
     repo.commit("main", "b")
     for _ in range(2):
         days(repo, 3)
-        run(lifecycle.job, repo, in_process, ask, ALL)
+        run(lifecycle.job, repo, HERE, ask, ALL)
     gone_by(repo, keep_runs=timedelta(days=2))
     folders = [
         key for batch in repo.store.list(f"{repo.prefix}_desilt/runs/lifecycle/") for key in batch["key"].to_pylist()
     ]
     assert any(f"/{trashed}/outcome" in key for key in folders)
-    trash.bring_back(repo, in_process, trashed)
+    trash.bring_back(repo, HERE, trashed)
     assert shown(repo, "main~1") == {"a": b"old"}

@@ -5,177 +5,43 @@ Whoever comes between (another job, a writer) loses nothing that anything reache
 
 import itertools
 import random
-import shutil
-import tempfile
-import uuid
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import timedelta
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from desilt.clock import ManualClock
-from desilt.domain.expiry import Expiry
-from desilt.domain.keeping import Keep
-from desilt.domain.policy import parse
-from desilt.errors import BeingCollected, CommitGone, Conflict, Gone, NotFound
-from desilt.jobs import collection, expiration, holding, lifecycle, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run
-from desilt.lake import Lake, commits, ledger, locks, schema, tombstones
-from desilt.lake.database import open_database
-from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
-from desilt.lake.ledger import RunState
-from desilt.lake.tombstones import State
-from desilt.objects import open_store
-from desilt.sources.spread import in_process
-from desilt.sweep import commits as taking
-from desilt.sweep.guard import Limits
+from desilt.domain.keeping import KeepCounts
+from desilt.errors import BeingCollected, CommitGone
+from desilt.executors.executor import HERE
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan
+from desilt.lake import commits, editor
+from desilt.records import ledger, locks
+from desilt.records import removals as tombstones
+from desilt.records.ledger import RunState
+from desilt.records.removals import State
 from desilt.testing import oracle
-from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
-
-ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
-START = datetime(2026, 1, 1, tzinfo=UTC)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
-KEEP_RUNS = timedelta(days=3)
-REFUSALS = (Conflict, NotFound, Gone)  # all that a writer may meet
-NONCURRENT = parse({"r": {"prefix": "", "days": 9, "noncurrent_only": True}})
+from desilt.testing.faults import After, Before, Crash, Steps
+from small_lake import (
+    EVENTS,
+    Seen,
+    Small,
+    collect,
+    collect_garbage,
+    expire,
+    expire_objects,
+    nothing_is_left_to_do,
+    shown,
+    the_rest_goes,
+    whatever,
+)
 
 
 @pytest.fixture(autouse=True)
 def _silence_is_death(monkeypatch):
     monkeypatch.setattr(locks, "SILENCE", timedelta(seconds=-1))  # the dead owner is this very process
-    monkeypatch.setattr(taking, "PAGE", 3)  # commits go in more than one transaction
-
-
-class OneByOne:
-    """A store that may be cut off in the middle of a batch: each of its objects is a step."""
-
-    delete_batch = 2
-
-    def __init__(self, store):
-        self._store = store
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def delete_many(self, keys):
-        return [outcome for key in keys for outcome in self._store.delete_many([key])]
-
-
-class Small:
-    """A lake with a past, that can be had again as it was: before it is expired, and before it is collected."""
-
-    def __init__(self, directory, raggedness):
-        self.file, self.raggedness, self.id = Path(directory) / "lake.db", raggedness, {}
-        self.clock = ManualClock(START)
-        database = open_database(f"sqlite://{self.file}", create=True)
-        schema.create(database, storage="")
-        store = open_store(f"memory://{uuid.uuid4().hex}")
-        store.clock = self.clock
-        repo = Lake(database, store, clock=self.clock, raggedness=raggedness).create_repository("small")
-        self.fill(repo)
-        self.saved = {"unexpired": self.save(database, store, "unexpired")}
-        expire(repo)
-        self.days(2)
-        self.young(repo)
-        self.saved["expired"] = self.save(database, store, "expired")
-        database.close()
-
-    def save(self, database, store, name):
-        with database.write() as tx:
-            tx.execute("SELECT 1")
-        shutil.copy(self.file, self.file.with_suffix(f".{name}"))
-        for more in ("-wal", "-shm"):
-            if (log := Path(f"{self.file}{more}")).exists():
-                shutil.copy(log, f"{self.file.with_suffix(f'.{name}')}{more}")
-        return self.clock.now, dict(store._objects)
-
-    def days(self, count):
-        self.clock.now += timedelta(days=count)
-
-    def commit(self, repo, name, branch, *paths, removing=()):
-        for path in paths:
-            repo.put(branch, path, f"{path} of {name}".encode())
-        for path in removing:
-            repo.remove(branch, path)
-        self.id[name] = repo.commit(branch, name).id
-
-    def fill(self, repo):
-        repo.create_branch("side", "main")
-        self.commit(repo, "x1", "side", "x")
-        repo.create_tag("v0", "side")
-        repo.delete_branch("side")
-        self.commit(repo, "c1", "main", "a", "b", "c")
-        repo.create_branch("merged", "main")
-        self.days(1)
-        self.commit(repo, "c2", "main", "a")
-        repo.create_branch("short", "main")
-        self.commit(repo, "s1", "short", "s", "a")
-        self.commit(repo, "s2", "short", "t")
-        repo.delete_branch("short")
-        self.commit(repo, "m1", "merged", "m")
-        self.id["c3"] = repo.merge("merged", "main").id
-        repo.delete_branch("merged")
-        collect_garbage(repo)  # what it leaves behind is tidied up
-        self.days(1)
-        self.commit(repo, "c4", "main", removing=["b"])
-        repo.put("main", "d", b"d of c5")
-        repo.copy("main", "a", "main", "a2")
-        self.commit(repo, "c5", "main")
-        collect_garbage(repo)
-        self.days(5)
-        collect_garbage(repo)
-        self.commit(repo, "c6", "main", "e")
-        repo.create_branch("dev", "main")
-        repo.put("dev", "staged", b"staged")
-        repo.put("dev", "lost", b"lost")
-        repo.reset("dev", path="lost")
-        self.days(1)
-
-    def young(self, repo):
-        repo.create_branch("young", "main")
-        self.commit(repo, "y1", "young", "y")
-        repo.delete_branch("young")
-
-    @contextmanager
-    def again(self, name="expired"):
-        """As it was: the repository, and a function that opens it anew on ``steps``."""
-        with tempfile.TemporaryDirectory(dir=FAST) as directory:
-            for more in ("", "-wal", "-shm"):
-                if (file := Path(f"{self.file.with_suffix(f'.{name}')}{more}")).exists():
-                    shutil.copy(file, f"{directory}/lake.db{more}")
-            database = open_database(f"sqlite://{directory}/lake.db")
-            self.clock.now, objects = self.saved[name]
-            store = open_store(f"memory://{uuid.uuid4().hex}")
-            store.clock = self.clock
-            store._objects.update(objects)
-
-            def opened(steps):
-                self.clock.now += timedelta(seconds=1)
-                stepping = SteppedDatabase(database, steps), OneByOne(stepped(store, steps))
-                return Lake(*stepping, clock=self.clock, raggedness=self.raggedness).repository("small")
-
-            yield opened(Steps()), opened
-            database.close()
-
-
-def expire(repo, **more):
-    return run(expiration.job, repo, in_process, Ask(wish=Expiry(START + timedelta(days=6), **more)), ALL)
-
-
-def collect(repo):
-    return run(collection.job, repo, in_process, Ask(keep_runs=KEEP_RUNS), ALL)
-
-
-def collect_garbage(repo):
-    return run(uncommitted.job, repo, in_process, Ask(), ALL)
-
-
-def expire_objects(repo):
-    return run(lifecycle.job, repo, in_process, Ask(policy=NONCURRENT), ALL)
+    monkeypatch.setattr(editor, "PAGE", 3)  # commits go in more than one transaction
 
 
 JOBS = {"garbage": collect_garbage, "history": expire, "objects": expire_objects, "nothing": lambda _: None}
@@ -187,98 +53,6 @@ def small(request, tmp_path_factory):
 
 
 # ---- what writers do meanwhile
-
-
-def saving(repo, small):
-    repo.create_branch("saved", small.id["s2"])
-    repo.copy("saved", "s", "saved", "copied")
-
-
-EVENTS = {
-    "a commit": lambda repo, small: small.commit(repo, "n1", "main", "new"),
-    "a commit on an old one": lambda repo, small: (
-        repo.create_branch("on", small.id["c5"]),
-        small.commit(repo, "n2", "on", "new"),
-    ),
-    "a merge of a dead commit": lambda repo, small: repo.merge(
-        small.id["s2"], "main", base=small.id["c2"], strategy="source-wins"
-    ),
-    "a branch on a dead commit": lambda repo, small: repo.create_branch("saved", small.id["s1"]),
-    "a tag on a dead commit": lambda repo, small: repo.create_tag("saved", small.id["c4"]),
-    "a tag on the oldest": lambda repo, small: repo.create_tag("saved", small.id["c1"]),
-    "a staged copy on a saved commit": saving,
-    "a hold on a commit": lambda repo, small: holding.hold(repo, Kind.REF, small.id["m1"], reason="because"),
-    "a hold on a prefix": lambda repo, _: holding.hold(repo, Kind.PREFIX, "b", reason="because"),
-    "a hold on another prefix": lambda repo, _: holding.hold(repo, Kind.PREFIX, "t", reason="because"),
-    "a hold on an object": lambda repo, small: holding.hold(
-        repo, Kind.ADDRESS, repo.stat(small.id["c1"], "b").address, reason="because"
-    ),
-    "tables that come back": lambda repo, small: small.commit(repo, "n3", "main", removing=["e"]),
-    "a file that comes back": lambda repo, small: repo.revert("main", small.id["c4"]),
-    "bytes copied from a dead commit": lambda repo, small: repo.copy(small.id["s2"], "t", "main", "t"),
-    "a tag deleted": lambda repo, _: repo.delete_tag("v0"),
-    "a branch deleted": lambda repo, _: repo.delete_branch("dev", force=True),
-    "a branch that comes and goes": lambda repo, small: (
-        repo.create_branch("saved", small.id["s1"]),
-        repo.delete_branch("saved"),
-    ),
-    "time passes": lambda _, small: small.days(0.01),
-}
-
-
-class Seen:
-    """What anybody could see at some moment, and must see ever after."""
-
-    def __init__(self, repo):
-        held = holding.every(repo)
-        names = [one.name for one in (*repo.branches(), *repo.tags())]
-        names += [one.value for one in held if one.kind is Kind.REF]
-        self.refs = {name: shown(repo, name) for name in names}
-        self.held = {one.value for one in held if one.kind is Kind.ADDRESS}
-        prefixes = tuple(one.value for one in held if one.kind is Kind.PREFIX)
-        every = oracle.contents(repo, {commit.metarange for commit in oracle.history(repo).values()})
-        self.held |= {one.address for some in every.values() for one in some if one.path.startswith(prefixes)}
-
-    def is_still_there(self, repo):
-        for name, files in self.refs.items():
-            assert shown(repo, name) == files
-        assert self.held <= set(oracle.stored(repo))
-        assert repo.tombstones(sorted(self.held)) == {}
-        found = check(repo)
-        assert found.sound, found.findings
-
-
-def shown(repo, ref):
-    return {one.path: b"".join(repo.get(ref, one.path)) for one in repo.list(ref)}
-
-
-def whatever(repo, small, event):
-    """Do it; whether it was acknowledged."""
-    try:
-        EVENTS[event](repo, small)
-    except REFUSALS:
-        return False
-    return True
-
-
-def the_rest_goes(repo, small):
-    """What a later collection leaves is what is held; and after that, there is nothing to do."""
-    small.days(3)
-    wanted = oracle.collectable_commits(repo, oracle.old(repo, repo.clock()))
-    made = oracle.history(repo).keys()
-    collect(repo)
-    gone = made - oracle.history(repo).keys()
-    if small.raggedness == 1 or not oracle.held(repo, Kind.PREFIX):
-        assert gone == wanted
-    collect_garbage(repo)
-    assert oracle.collectable(repo, repo.clock()) == set()
-    nothing_is_left_to_do(repo)
-
-
-def nothing_is_left_to_do(repo):
-    report = collect(repo)[-1]
-    assert (report.removed.objects, report.history) == (0, {"commits collected": 0})
-    assert report.swept.asked == 0
 
 
 # ---- a collection, cut off
@@ -308,7 +82,7 @@ def undisturbed(small):
         assert len(wanted[1]) == 5
         tables, steps = oracle.dead_tables(repo, old), Steps()
         made, there, files = oracle.history(repo).keys(), set(oracle.stored(repo)), oracle.tables(repo).keys()
-        assert plan(uncommitted.job, repo, in_process).inputs["known from before"]
+        assert plan(uncommitted.job, repo, HERE).inputs["known from before"]
         report = collect(opened(steps))[-1]
         assert made - oracle.history(repo).keys() == wanted[0]
         assert there - set(oracle.stored(repo)) == wanted[1]
@@ -427,7 +201,7 @@ def test_killed_anywhere_and_left_alone_for_days_it_leaves_nothing_behind(small)
 
 # ---- an expiration, cut off
 
-WISHES = [{}, {"keep": Keep(last=3), "delete_tags": True, "delete_branches": True}]
+WISHES = [{}, {"keep": KeepCounts(last=3), "delete_tags": True, "delete_branches": True}]
 
 
 def expired_undisturbed(small, wish):

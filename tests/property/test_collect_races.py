@@ -12,7 +12,20 @@ from datetime import timedelta
 from functools import cache
 
 import pytest
-from test_collect_crashes import (
+
+from desilt.errors import CommitGone, EditedSince, HeldSince, PlanOutdated, WrongTime
+from desilt.executors.executor import HERE
+from desilt.jobs import holding
+from desilt.jobs.collect import job as collection
+from desilt.jobs.runner import plan, sweep
+from desilt.lake import editor
+from desilt.lake.committing import Signature
+from desilt.lake.fsck import check
+from desilt.records import locks
+from desilt.records.holds import HoldKind
+from desilt.testing import oracle
+from desilt.testing.faults import Steps
+from small_lake import (
     ALL,
     EVENTS,
     KEEP_RUNS,
@@ -24,24 +37,11 @@ from test_collect_crashes import (
     whatever,
 )
 
-from desilt.errors import CommitGone, OtherPolicy, WrongTime
-from desilt.jobs import collection, holding
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, sweep
-from desilt.lake import locks
-from desilt.lake.committing import Signature
-from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
-from desilt.sources.spread import in_process
-from desilt.sweep import commits as taking
-from desilt.testing import oracle
-from desilt.testing.faults import Steps
-
 
 @pytest.fixture(autouse=True)
 def _no_heartbeat(monkeypatch):
     monkeypatch.setattr(locks, "BEAT_SECONDS", 1e6)  # it would be one more thread that takes steps
-    monkeypatch.setattr(taking, "PAGE", 3)  # commits go in more than one transaction
+    monkeypatch.setattr(editor, "PAGE", 3)  # commits go in more than one transaction
 
 
 @pytest.fixture(scope="module", params=[1, 50_000], ids=["small ranges", "large ranges"])
@@ -58,7 +58,7 @@ def between(number, act):
 def race(small, events, number):
     """Plan; then, before step ``number`` of the sweep, let it happen. Whether that step came, and who was refused."""
     with small.again() as (repo, opened):
-        planned = plan(collection.job, repo, in_process, Ask(keep_runs=KEEP_RUNS)).run
+        planned = plan(collection.job, repo, HERE, collection.job.ask(keep_runs=KEEP_RUNS)).run
         seen, told = [Seen(repo)], []
 
         def happen():
@@ -66,8 +66,8 @@ def race(small, events, number):
             seen.append(Seen(repo))
 
         steps = between(number, happen)
-        with suppress(OtherPolicy, WrongTime):  # a hold on a prefix stops it, or time that passes between two clocks
-            sweep(opened(steps), in_process, planned, ALL)
+        with suppress(PlanOutdated, WrongTime):  # a hold on a prefix stops it, or time that passes between two clocks
+            sweep(opened(steps), HERE, planned, ALL)
         seen[-1].is_still_there(repo)
         if told:
             the_rest_goes(repo, small)
@@ -78,8 +78,8 @@ def race(small, events, number):
 @cache
 def steps_of(small):
     with small.again() as (repo, opened):
-        planned, steps = plan(collection.job, repo, in_process).run, Steps()
-        sweep(opened(steps), in_process, planned, ALL)
+        planned, steps = plan(collection.job, repo, HERE).run, Steps()
+        sweep(opened(steps), HERE, planned, ALL)
         return steps.taken
 
 
@@ -142,7 +142,7 @@ def test_at_no_step_is_a_commit_without_its_parents_or_an_object_gone_that_a_com
 
 
 def plan_then(small, repo, *events):
-    planned = plan(collection.job, repo, in_process).run
+    planned = plan(collection.job, repo, HERE).run
     for event in events:
         EVENTS[event](repo, small)
     return planned, Seen(repo)
@@ -150,7 +150,7 @@ def plan_then(small, repo, *events):
 
 def gone_by(repo, planned):
     made = oracle.history(repo).keys()
-    sweep(repo, in_process, planned, ALL)
+    sweep(repo, HERE, planned, ALL)
     return made - oracle.history(repo).keys()
 
 
@@ -192,8 +192,8 @@ def test_a_prefix_held_after_the_plan_stops_it(small):
     with small.again() as (repo, _):
         planned, seen = plan_then(small, repo, "a hold on a prefix")
         made = oracle.history(repo).keys()
-        with pytest.raises(OtherPolicy):
-            sweep(repo, in_process, planned, ALL)
+        with pytest.raises(HeldSince):
+            sweep(repo, HERE, planned, ALL)
         assert oracle.history(repo).keys() == made
         seen.is_still_there(repo)
         collect(repo)
@@ -212,10 +212,10 @@ def test_tables_that_come_back_after_the_plan_stay(small):
 
 def test_a_plan_from_before_history_was_edited_is_refused(small):
     with small.again() as (repo, _):
-        planned = plan(collection.job, repo, in_process).run
+        planned = plan(collection.job, repo, HERE).run
         collect(repo)
-        with pytest.raises(OtherPolicy):
-            sweep(repo, in_process, planned, ALL)
+        with pytest.raises(EditedSince):
+            sweep(repo, HERE, planned, ALL)
 
 
 # ---- writers that are slower than a whole collection
@@ -227,7 +227,7 @@ SLOW = {
     "a revert": lambda repo, small: repo.revert("main", small.id["c4"]),
     "a branch": lambda repo, small: repo.create_branch("saved", small.id["s2"]),
     "a tag": lambda repo, small: repo.create_tag("saved", small.id["s2"]),
-    "a hold": lambda repo, small: holding.hold(repo, Kind.REF, small.id["s2"], reason="because"),
+    "a hold": lambda repo, small: holding.hold(repo, HoldKind.REF, small.id["s2"], reason="because"),
     "a hold on an object": EVENTS["a hold on an object"],
     "a copy of bytes": lambda repo, small: repo.copy(small.id["s2"], "t", "main", "t"),
     "tables that come back": lambda repo, _: (repo.remove("main", "e"), repo.commit("main", "one less")),

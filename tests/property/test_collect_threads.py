@@ -17,18 +17,19 @@ import pytest
 
 from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
-from desilt.domain.keeping import Keep
+from desilt.domain.keeping import KeepCounts
 from desilt.errors import BadRequest, Conflict, Gone, Locked, NotFound, Refused
-from desilt.jobs import collection, expiration, holding, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, commits, fsck, schema
-from desilt.lake.database import open_database
-from desilt.lake.holds import Kind
+from desilt.executors.executor import HERE
+from desilt.jobs import holding
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, commits, editor, fsck, schema
 from desilt.objects import open_store
-from desilt.sources.spread import in_process
-from desilt.sweep import commits as taking
-from desilt.sweep.guard import Limits
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.sweep.limits import Limits
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,7 +83,7 @@ class Scene:
     def look(self):
         """Everything that a ref or a hold has is what was written, and the repository is sound."""
         repo = self.repository()
-        held = [hold.value for hold in holding.every(repo) if hold.kind is Kind.REF and hold.counts(self.clock.now)]
+        held = [hold.value for hold in holding.every(repo) if hold.kind is HoldKind.REF and hold.counts(self.clock.now)]
         for ref in [*(branch.name for branch in repo.branches()), *(tag.name for tag in repo.tags()), *held]:
             for entry in repo.list(ref):
                 assert b"".join(repo.get(ref, entry.path)) == self.bytes[entry.address]
@@ -166,7 +167,7 @@ class Writer:
     def hold(self):
         if len(holding.every(self.repo)) < 3:
             until = self.chance.choice([HOUR, 50 * HOUR])
-            holding.hold(self.repo, Kind.REF, self.some_commit(), reason="audit", until=until)
+            holding.hold(self.repo, HoldKind.REF, self.some_commit(), reason="audit", until=until)
 
     def lift(self):
         for hold in holding.every(self.repo)[:1]:
@@ -174,25 +175,25 @@ class Writer:
 
 
 def collect(repo, chance):
-    ask = Ask(older_than=HOUR, keep_runs=chance.choice([0, 3, 50]) * HOUR)
-    return run(collection.job, repo, in_process, ask, ALL)
+    ask = collection.job.ask(older_than=HOUR, keep_runs=chance.choice([0, 3, 50]) * HOUR)
+    return run(collection.job, repo, HERE, ask, ALL)
 
 
 def collect_later(repo, _chance):
-    made = plan(collection.job, repo, in_process, Ask(older_than=HOUR)).run
+    made = plan(collection.job, repo, HERE, collection.job.ask(older_than=HOUR)).run
     time.sleep(0.1)
-    return sweep(repo, in_process, made, ALL)
+    return sweep(repo, HERE, made, ALL)
 
 
 def expire(repo, chance):
-    keep = chance.choice([None, Keep(last=2)])
+    keep = chance.choice([None, KeepCounts(last=2)])
     before = repo.clock() - chance.choice([0, 1, 3]) * HOUR
     wish = Expiry(before, keep, delete_tags=chance.random() < 0.3, delete_branches=chance.random() < 0.3)
-    return run(expiration.job, repo, in_process, Ask(wish=wish), ALL)
+    return run(expiration.job, repo, HERE, expiration.job.ask(wish=wish), ALL)
 
 
 def gc(repo, _chance):
-    return run(uncommitted.job, repo, in_process, Ask(), ALL)
+    return run(uncommitted.job, repo, HERE, uncommitted.job.ask(), ALL)
 
 
 JOBS = (collect, collect, collect_later, expire, expire, gc)
@@ -235,7 +236,7 @@ def crowd(scene, seed, runs):
 
 @pytest.fixture(params=["SQLite", "PostgreSQL"])
 def scene(request, tmp_path, monkeypatch):
-    monkeypatch.setattr(taking, "PAGE", 3)  # commits go in several transactions
+    monkeypatch.setattr(editor, "PAGE", 3)  # commits go in several transactions
     if request.param == "SQLite":
         database = open_database(f"sqlite://{tmp_path}/lake.db", create=True)
     else:
@@ -247,7 +248,7 @@ def scene(request, tmp_path, monkeypatch):
 
 
 def test_a_crowd_of_writers_and_every_job(scene):
-    done = crowd(scene, seed=1, runs=12)
+    done = crowd(scene, seed=1, runs=8)
     assert done["collect"] + done["collect_later"] > 0
 
 

@@ -8,62 +8,42 @@ import tempfile
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
-from test_gc_plan import removals
-from test_lake_model import NAMES, PATHS, PLAIN, LakeModel, ModelBranch, ModelCommit
 
+from aging import Stubborn
 from desilt.domain.address import branch_prefix
 from desilt.domain.times import moment
 from desilt.errors import BadTicket, NotFound, StalePlan
-from desilt.jobs import uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, ledger, schema, watermarks
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE
+from desilt.inventory.listing import branch_uids
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, schema
 from desilt.lake.fsck import check
+from desilt.lake.layout import DATA
 from desilt.lake.linking import PhysicalAddress
 from desilt.objects import open_store
-from desilt.objects.store import Outcome, Result
-from desilt.runs.plan import Action
-from desilt.sources.inventory import branch_uids
-from desilt.sources.spread import in_process
-from desilt.sweep import removing
-from desilt.sweep.guard import Limits
+from desilt.records import ledger, watermarks
+from desilt.records.database import open_database
+from desilt.runs.steps import Action
+from desilt.sweep import delete as removing
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
+from lake_model import NAMES, PATHS, PLAIN, LakeModel, ModelBranch, ModelCommit
+from plan_rows import removals
+from words import days
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
     monkeypatch.setattr(removing, "PAUSES", (0.0,))
-
-
-class Stubborn:
-    """A store with small batches that does not delete or move what it is told to keep."""
-
-    delete_batch = 3
-
-    def __init__(self, store):
-        self._store, self.keeps = store, set()
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def delete_many(self, keys):
-        free = iter(self._store.delete_many([key for key in keys if key not in self.keeps]))
-        return [Outcome(key, Result.FAILED, "no") if key in self.keeps else next(free) for key in keys]
-
-    def move_many(self, pairs):
-        free = iter(self._store.move_many([pair for pair in pairs if pair[0] not in self.keeps]))
-        return [Outcome(key, Result.FAILED, "no") if key in self.keeps else next(free) for key, _ in pairs]
 
 
 @dataclass
@@ -83,7 +63,7 @@ class Chained(LakeModel):
 
     @initialize()
     def begin(self):
-        self.directory = tempfile.TemporaryDirectory(dir=FAST)
+        self.directory = tempfile.TemporaryDirectory()
         database = open_database(f"sqlite://{self.directory.name}/lake.db", create=True)
         schema.create(database, storage="")
         store = open_store(f"memory://{uuid.uuid4().hex}")
@@ -96,7 +76,7 @@ class Chained(LakeModel):
 
     def teardown(self):
         if hasattr(self, "repo"):
-            self.collect_everything(Ask())
+            self.collect_everything(uncommitted.job.ask())
         super().teardown()
 
     def check_soundness(self):
@@ -181,19 +161,22 @@ class Chained(LakeModel):
 
     @rule(full=st.booleans(), action=st.sampled_from(Action))
     def collect(self, full, action):
-        self.collect_everything(Ask(full=full, action=action))
+        self.collect_everything(uncommitted.job.ask(full=full, action=action))
 
     @rule()
     def collect_as_usual(self):
-        self.collect_everything(Ask())
+        self.collect_everything(uncommitted.job.ask())
 
     @rule(data=st.data(), full=st.sampled_from([False, False, True]), action=st.sampled_from(Action))
     def collect_a_branch(self, data, full, action):
         """One that has objects: a living one by its name, a deleted one by its uid."""
         if uids := self.with_objects():
             uid = data.draw(st.sampled_from(uids), label="branch")
-            wanted, ask = self.collectable(branch_prefix(uid)), Ask(None, self.name_of(uid), full, action)
-            assert self.swept_by(lambda: run(uncommitted.job, self.repo, in_process, ask, ALL)) == wanted
+            wanted, ask = (
+                self.collectable(branch_prefix(uid)),
+                uncommitted.job.ask(branch=self.name_of(uid), full=full, action=action),
+            )
+            assert self.swept_by(lambda: run(uncommitted.job, self.repo, HERE, ask, ALL)) == wanted
 
     @rule(full=st.booleans(), action=st.sampled_from(Action), often=st.sampled_from([1, 2]), branch=st.booleans())
     def collect_in_part(self, full, action, often, branch):
@@ -203,17 +186,17 @@ class Chained(LakeModel):
             return
         kept = set(wanted[::often])
         uid = branch and wanted[0].split("/")[1]
-        ask = Ask(None, self.name_of(uid) if uid else None, full, action)
+        ask = uncommitted.job.ask(branch=self.name_of(uid) if uid else None, full=full, action=action)
         self.repo.store.keeps = {self.repo.prefix + address for address in kept}
-        removed = self.swept_by(lambda: run(uncommitted.job, self.repo, in_process, ask, ALL))
+        removed = self.swept_by(lambda: run(uncommitted.job, self.repo, HERE, ask, ALL))
         self.repo.store.keeps = set()
         assert removed == {one for one in wanted if one.startswith(branch_prefix(uid) if uid else "")} - kept
         assert self.named_by_a_clean_plan() == self.collectable() == set(wanted) - removed
 
     @rule(full=st.booleans(), action=st.sampled_from(Action))
     def plan_for_later(self, full, action):
-        report = plan(uncommitted.job, self.repo, in_process, Ask(full=full, action=action))
-        names = set(removals(self.repo, report))
+        report = plan(uncommitted.job, self.repo, HERE, uncommitted.job.ask(full=full, action=action))
+        names = removals(self.repo, report)
         assert names == self.collectable()
         self.plans.append((report.run, self.repo.clock(), names))
 
@@ -221,7 +204,7 @@ class Chained(LakeModel):
     def plan_a_branch_for_later(self, data):
         if uids := self.with_objects():
             uid = data.draw(st.sampled_from(uids), label="branch")
-            report = plan(uncommitted.job, self.repo, in_process, Ask(branch=self.name_of(uid)))
+            report = plan(uncommitted.job, self.repo, HERE, uncommitted.job.ask(branch=self.name_of(uid)))
             self.plans.append((report.run, self.repo.clock(), self.collectable(branch_prefix(uid))))
 
     @rule(data=st.data())
@@ -233,11 +216,11 @@ class Chained(LakeModel):
             swept = ledger.find(tx, self.repo.uid, run_id) is not None
         if not swept and self.repo.clock() - at > ALL.max_plan_age:
             with pytest.raises(StalePlan):
-                sweep(self.repo, in_process, run_id, ALL)
+                sweep(self.repo, HERE, run_id, ALL)
             return
         wanted = set() if swept else names & set(oracle.stored(self.repo))
         assert wanted <= self.collectable()  # what was garbage once never comes back
-        assert self.swept_by(lambda: [sweep(self.repo, in_process, run_id, ALL)]) == wanted
+        assert self.swept_by(lambda: [sweep(self.repo, HERE, run_id, ALL)]) == wanted
 
     @rule()
     def plan_moves_nothing(self):
@@ -252,7 +235,7 @@ class Chained(LakeModel):
     def collect_everything(self, ask):
         wanted = self.collectable()
         assert self.named_by_a_clean_plan() == wanted
-        removed = self.swept_by(lambda: run(uncommitted.job, self.repo, in_process, ask, ALL))
+        removed = self.swept_by(lambda: run(uncommitted.job, self.repo, HERE, ask, ALL))
         assert removed == wanted
         assert self.named_by_a_clean_plan() == set()
 
@@ -283,12 +266,12 @@ class Chained(LakeModel):
         return oracle.committed(self.repo) | oracle.staged(self.repo)
 
     def named_by_a_clean_plan(self):
-        return set(removals(self.repo, plan(uncommitted.job, self.repo, in_process, Ask(full=True))))
+        return removals(self.repo, plan(uncommitted.job, self.repo, HERE, uncommitted.job.ask(full=True)))
 
     def with_objects(self):
         """The uids of branches that have objects, deleted ones too, in the same order whenever this is replayed."""
         found = list(dict.fromkeys(address.split("/")[1] for address in self.bodies))
-        assert sorted(found) == sorted(branch_uids(self.repo.store, self.repo.prefix))
+        assert sorted(found) == sorted(branch_uids(self.repo.store, self.repo.prefix + DATA))
         return found
 
     def name_of(self, uid):
@@ -309,7 +292,7 @@ def chained(examples, steps):
 
 
 def test_a_chain_of_runs_keeps_all_that_is_held_and_leaves_nothing_else():
-    chained(examples=4, steps=40)
+    chained(examples=2, steps=40)
 
 
 @pytest.mark.slow
@@ -329,14 +312,10 @@ def repo(tmp_path):
     database.close()
 
 
-def days(repo, count):
-    repo.set_clock(repo.clock() + timedelta(days=count))
-
-
 def removed_by(repo, **ask):
     """What a run removes, all of which the oracle names."""
     before, wanted = set(oracle.stored(repo)), oracle.collectable(repo, repo.clock())
-    run(uncommitted.job, repo, in_process, Ask(**ask), ALL)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(**ask), ALL)
     removed = before - set(oracle.stored(repo))
     assert removed <= wanted if ask else removed == wanted
     return removed
@@ -348,7 +327,7 @@ def test_an_idle_lake_is_collected_again_and_again(repo):
     days(repo, 5)
     for _ in range(3):
         assert removed_by(repo) == set()
-    assert plan(uncommitted.job, repo, in_process).stored.objects == 1
+    assert plan(uncommitted.job, repo, HERE).stored.objects == 1
 
 
 def test_what_was_staged_while_runs_passed_goes_once_it_is_reset(repo):
@@ -382,7 +361,7 @@ def test_a_plan_that_nobody_sweeps_hides_nothing_from_later_runs(repo):
     lost = repo.put("main", "lost", b"lost").address
     repo.reset("main")
     days(repo, 5)
-    assert plan(uncommitted.job, repo, in_process).removed.objects == 1
+    assert plan(uncommitted.job, repo, HERE).removed.objects == 1
     with repo.database.read() as tx:
         assert watermarks.find(tx, repo.uid, uncommitted.JOB) is None
     assert removed_by(repo) == {lost}

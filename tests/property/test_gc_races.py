@@ -11,32 +11,30 @@ import tempfile
 import threading
 import uuid
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from test_interleavings import some_schedule
 
 from desilt.clock import ManualClock
 from desilt.errors import DesiltError, FencedOff, Gone, Locked
-from desilt.jobs import uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
-from desilt.lake import Lake, ledger, locks, schema, tombstones
-from desilt.lake.database import open_database
-from desilt.lake.ledger import RunState
+from desilt.executors.executor import HERE
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, run, sweep
+from desilt.lake import Lake, schema
 from desilt.objects import open_store
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.records import ledger, locks
+from desilt.records import removals as tombstones
+from desilt.records.database import open_database
+from desilt.records.ledger import RunState
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.faults import SteppedDatabase, Steps, Turns, stepped
-from histories import BRANCHES, Judge, Writer, staged_addresses, still_works
+from histories import BRANCHES, Judge, Writer, some_schedule, staged_addresses, still_works
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True, max_plan_age=timedelta(days=900))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LIFE = timedelta(hours=1)  # of a ticket
 AHEAD = timedelta(days=3)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
 OFTEN = {
     "put": 8, "slow_put": 4, "hand_out": 5, "link_late": 6, "commit": 7, "merge": 4, "copy": 3, "move": 3, "remove": 2,
     "copy_across": 2, "reset_path": 3, "reset": 3, "branch_off": 2, "delete": 2, "tag": 1,
@@ -191,10 +189,10 @@ def own_turns(turns):
 
 
 def collect(repo, now, action=Action.DELETE, *, later=False):
-    ask = Ask(now=now, action=action, dropped_for=timedelta(0))  # whatever nobody holds is at stake
+    ask = uncommitted.job.ask(now=now, action=action, dropped_for=timedelta(0))  # whatever nobody holds is at stake
     if later:
-        return [sweep(repo, in_process, plan(uncommitted.job, repo, in_process, ask).run, ALL)]
-    return run(uncommitted.job, repo, in_process, ask, ALL)
+        return [sweep(repo, HERE, plan(uncommitted.job, repo, HERE, ask).run, ALL)]
+    return run(uncommitted.job, repo, HERE, ask, ALL)
 
 
 def some_operations(chance):
@@ -208,7 +206,7 @@ def some_operations(chance):
 def race(seed, *, collectors):
     """One interleaving, told by its seed; the sea as it is afterwards."""
     chance = random.Random(seed)
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         sea = Sea(directory)
         try:
             schedule = [(min(number, 4), times) for number, times in some_schedule(chance)]
@@ -238,7 +236,7 @@ def finish(sea):
     A clean one: uploads that took longer than two tickets live, and runs that looked ahead, are beyond the others.
     """
     sea.clock.now += timedelta(days=30)
-    run(uncommitted.job, sea.repo, in_process, Ask(full=True), ALL)
+    run(uncommitted.job, sea.repo, HERE, uncommitted.job.ask(full=True), ALL)
     assert oracle.collectable(sea.repo, sea.clock.now) == set()
     sea.watch.judge(sea.records)
     with sea.database.read() as tx:
@@ -291,7 +289,7 @@ def test_collectors_that_take_over_from_each_other_remove_nothing_that_is_held_f
 
 @pytest.fixture
 def sea():
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         made = Sea(directory)
         yield made
         made.database.close()
@@ -308,7 +306,7 @@ def put_planned_in_flight(sea, path):
     plans = []
 
     def planned():
-        plans.append(plan(uncommitted.job, sea.repo, in_process, Ask(now=sea.clock.now + AHEAD, full=True)))
+        plans.append(plan(uncommitted.job, sea.repo, HERE, uncommitted.job.ask(now=sea.clock.now + AHEAD, full=True)))
 
     sea.opened(Steps()).put("main", f"{path} first", b"text")  # opens a partition, which takes steps of its own
     before = Steps()
@@ -324,23 +322,23 @@ def is_kept(sea, entry):
 
 def test_what_is_staged_after_it_was_planned_is_kept(sea):
     entry, planned = put_planned_in_flight(sea, "new")
-    assert sweep(sea.repo, in_process, planned, ALL).swept.held_again == 1
+    assert sweep(sea.repo, HERE, planned, ALL).swept.held_again == 1
     is_kept(sea, entry)
 
 
 def test_what_is_committed_after_it_was_planned_is_kept(sea):
     entry, planned = put_planned_in_flight(sea, "new")
     sea.repo.commit("main", "just in time")
-    assert sweep(sea.repo, in_process, planned, ALL).swept.held_again == 1
+    assert sweep(sea.repo, HERE, planned, ALL).swept.held_again == 1
     is_kept(sea, entry)
 
 
 def test_what_is_held_again_is_looked_at_again(sea):
     entry, planned = put_planned_in_flight(sea, "new")
-    sweep(sea.repo, in_process, planned, ALL)
+    sweep(sea.repo, HERE, planned, ALL)
     sea.repo.reset("main")
     sea.clock.now += timedelta(days=30)
-    run(uncommitted.job, sea.repo, in_process, Ask(), ALL)
+    run(uncommitted.job, sea.repo, HERE, uncommitted.job.ask(), ALL)
     assert entry.address not in oracle.stored(sea.repo)
 
 
@@ -348,7 +346,7 @@ def test_what_is_committed_at_any_step_of_the_sweep_is_kept(sea):
     for number in range(8, 22):
         entry, planned = put_planned_in_flight(sea, f"new{number}")
         steps = between(number, lambda: sea.repo.commit("main", "just in time"))
-        sweep(sea.opened(steps), in_process, planned, ALL)
+        sweep(sea.opened(steps), HERE, planned, ALL)
         is_kept(sea, entry)
 
 
@@ -356,7 +354,10 @@ def test_an_upload_that_is_condemned_at_any_step_fails_or_its_object_lives(sea):
     outcomes = []
     for number in itertools.count():
         steps = between(
-            number, lambda: run(uncommitted.job, sea.repo, in_process, Ask(sea.clock.now + AHEAD, full=True), ALL)
+            number,
+            lambda: run(
+                uncommitted.job, sea.repo, HERE, uncommitted.job.ask(now=sea.clock.now + AHEAD, full=True), ALL
+            ),
         )
         try:
             is_kept(sea, sea.opened(steps).put("main", f"new{number}", b"text"))

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from desilt.errors import Gone
 from desilt.lake import Lake, refs, repositories, schema, staging, tickets
-from desilt.lake.database import open_database
 from desilt.objects.memory import MemoryStore
+from desilt.records.database import open_database
 from desilt.sstable.values import decode_entry
 from desilt.testing import oracle
 from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, Turns, stepped
-from histories import BRANCHES, Judge, Writer, condemn, still_works
+from histories import BRANCHES, Judge, Writer, condemn, some_schedule, still_works
 from patience import FOR_EVER, until
 
 OFTEN = {
@@ -42,12 +42,6 @@ def some_life(random):
 def some_operation(random):
     branch, other = random.choice(("main", "main", "dev", "dev", "qa")), random.choice(BRANCHES)
     return random.choices(KINDS, WEIGHTS)[0], branch, other, random.randrange(20)
-
-
-def some_schedule(random):
-    """Who goes on, and for how many steps."""
-    longest = random.choice((1, 3, 9, 30))
-    return [(random.randrange(4), random.randint(1, longest)) for _ in range(300 // longest)]
 
 
 class World:
@@ -166,7 +160,7 @@ def in_directory(directory):
 
 
 def test_writers_interleaved_at_every_step_lose_nothing():
-    explored(in_directory, examples=60)
+    explored(in_directory, examples=16)
 
 
 @pytest.mark.slow
@@ -175,11 +169,11 @@ def test_writers_interleaved_at_every_step_lose_nothing_for_long():
 
 
 def test_writers_interleaved_on_postgresql_lose_nothing(fresh_postgres_url):
-    explored(lambda _: fresh_postgres_url(), examples=6)
+    explored(lambda _: fresh_postgres_url(), examples=4)
 
 
 def test_writers_interleaved_inside_of_their_transactions_lose_nothing(fresh_postgres_url):
-    explored(lambda _: fresh_postgres_url(), examples=6, patience=0.05)
+    explored(lambda _: fresh_postgres_url(), examples=4, patience=0.05)
 
 
 # ---- a collector between any two steps

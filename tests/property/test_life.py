@@ -21,16 +21,21 @@ from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import DesiltError
-from desilt.jobs import collection, expiration, holding, lifecycle, setting, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import run
-from desilt.lake import Lake, locks, schema
-from desilt.lake.database import open_database
-from desilt.lake.holds import Kind
+from desilt.executors.executor import HERE
+from desilt.jobs import holding, trash
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.runner import run
+from desilt.lake import Lake, schema
 from desilt.objects import open_store
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.records import locks
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.judges import Histories, Removals, Takings
 from desilt.testing.life import Life
@@ -38,7 +43,6 @@ from desilt.testing.life import Life
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True, max_plan_age=timedelta(days=900))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None
 POLICY = parse({"logs": {"prefix": "logs/", "days": 10, "branch_days": {"long": 60}}})
 LOOSER = parse({"logs": {"prefix": "logs/", "days": 40}})
 
@@ -104,7 +108,7 @@ class Pond:
 
 @pytest.fixture(scope="module")
 def pond():
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         made = Pond(directory)
         made.database.close()
         yield made
@@ -114,14 +118,14 @@ def judged(name, repo):
     """The job, what it is asked, and who judges its steps."""
     now = repo.clock()
     if name == "gc":
-        return uncommitted.job, Ask(), Removals(repo, lambda: oracle.collectable(repo, repo.clock()))
+        return uncommitted.job, uncommitted.job.ask(), Removals(repo, lambda: oracle.collectable(repo, repo.clock()))
     if name == "lifecycle":
-        return lifecycle.job, Ask(action=Action.TRASH), Removals(repo, lambda: expired(repo, now))
+        return lifecycle.job, lifecycle.job.ask(action=Action.TRASH), Removals(repo, lambda: expired(repo, now))
     if name == "collect":
         before = now - timedelta(hours=1, minutes=10)
-        return collection.job, Ask(unreached_for=timedelta(0)), Takings(repo, before)
+        return collection.job, collection.job.ask(unreached_for=timedelta(0)), Takings(repo, before)
     before = now - 20 * DAY
-    return expiration.job, Ask(wish=Expiry(before)), Histories(repo, before)
+    return expiration.job, expiration.job.ask(wish=Expiry(before)), Histories(repo, before)
 
 
 def expired(repo, now):
@@ -140,15 +144,15 @@ def any_of(found, number):
 
 
 def hold_an_address(repo, number, _pond):
-    holding.hold(repo, Kind.ADDRESS, any_of(oracle.stored(repo), number), reason="a court's order")
+    holding.hold(repo, HoldKind.ADDRESS, any_of(oracle.stored(repo), number), reason="a court's order")
 
 
 def hold_a_prefix(repo, number, _pond):
-    holding.hold(repo, Kind.PREFIX, ("logs/", "only/", "logs/2")[number % 3], reason="a court's order")
+    holding.hold(repo, HoldKind.PREFIX, ("logs/", "only/", "logs/2")[number % 3], reason="a court's order")
 
 
 def hold_a_commit(repo, number, _pond):
-    holding.hold(repo, Kind.REF, any_of(oracle.history(repo), number), reason="a court's order")
+    holding.hold(repo, HoldKind.REF, any_of(oracle.history(repo), number), reason="a court's order")
 
 
 def branch_off(repo, number, _pond):
@@ -199,7 +203,7 @@ def change_the_policy(repo, _number, _pond):
 
 
 def restore(repo, _number, _pond):
-    trash.bring_back(repo, in_process, "last")
+    trash.bring_back(repo, HERE, "last")
 
 
 EVENTS = {
@@ -214,7 +218,7 @@ EVENTS = {
 
 def lived(pond, name, events):
     """One run of a job with these events, by the number of the step; its life, its judge, and the repository."""
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         repo, opened = pond.again(directory)
         job, ask, judge = judged(name, repo)
         acts = {
@@ -223,7 +227,7 @@ def lived(pond, name, events):
         }
         life = Life(repo, judge, acts)
         with suppress(DesiltError):  # whatever is refused removes nothing
-            run(job, opened(life), in_process, ask, ALL)
+            run(job, opened(life), HERE, ask, ALL)
         life.end()
         held = oracle.staged(repo) | oracle.committed(repo)
         assert name == "lifecycle" or held <= set(oracle.stored(repo))
@@ -250,19 +254,19 @@ def tell(pond, name, events):
 def test_an_order_to_keep_counts_from_whatever_moment_of_a_job_it_is_made(pond, name):
     """Every object in turn: an order between two looks is an order like any other."""
     kinds, numbers = itertools.cycle(("hold_an_address", "hold_a_prefix", "hold_a_commit")), itertools.count()
-    for step in range(random.randrange(14), steps_of(pond, name), 14):
+    for step in range(random.randrange(24), steps_of(pond, name), 24):
         tell(pond, name, {step: (next(kinds), next(numbers))})
 
 
 def test_an_order_to_keep_an_object_counts_from_any_moment_of_gc(pond):
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         repo, _ = pond.again(directory)
         stored = sorted(oracle.stored(repo))
         (number, *_) = [stored.index(one) for one in oracle.collectable(repo, repo.clock())]
         address = stored[number]
         repo.database.close()
     kept = set()
-    for step in (*range(random.randrange(14), steps_of(pond, "gc"), 14), steps_of(pond, "gc") - 1):
+    for step in (*range(random.randrange(24), steps_of(pond, "gc"), 24), steps_of(pond, "gc") - 1):
         _, judge = tell(pond, "gc", {step: ("hold_an_address", number)})
         kept.add(address not in judge.condemned)
     assert kept == {True, False}  # until it is condemned, and not afterwards
@@ -283,26 +287,29 @@ def test_several_things_that_others_do_count_together(pond, name):
         tell(pond, name, {step: (random.choice(list(EVENTS)), random.randrange(20)) for step in chosen})
 
 
-@pytest.mark.parametrize(("name", "looks"), [("gc", "desilt.sources.lake.LakeSource.staged"),
-                                             ("collect", "desilt.sources.lake.LakeSource.staged"),
-                                             ("lifecycle", "desilt.sources.lake.LakeSource.unsettled")])  # fmt: skip
+@pytest.mark.parametrize(("name", "looks"), [("gc", "desilt.lake.source.LakeSource.staged"),
+                                             ("collect", "desilt.lake.source.LakeSource.staged"),
+                                             ("lifecycle", "desilt.jobs.sets.Recorded.unsettled")])  # fmt: skip
 def test_an_order_made_while_a_job_looks_at_what_is_staged_is_kept_to(pond, name, looks, monkeypatch):
     """After it has begun to look, and before the moment from which its sweep looks for later orders."""
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         repo, opened = pond.again(directory)
         job, ask, judge = judged(name, repo)
         life = Life(repo, judge)
-        real, orders = pkgutil.resolve_name(looks.replace(".LakeSource", ":LakeSource")), []
+        real, orders = (
+            pkgutil.resolve_name(":".join(looks.rsplit(".", 2)[:1]) + ":" + ".".join(looks.rsplit(".", 2)[1:])),
+            [],
+        )
 
         def look(source, *values):
             found = real(source, *values)
             for address in sorted(oracle.stored(repo)):
-                orders.append(holding.hold(repo, Kind.ADDRESS, address, reason="a court's order"))
+                orders.append(holding.hold(repo, HoldKind.ADDRESS, address, reason="a court's order"))
             return found
 
         monkeypatch.setattr(looks, look)
         before = set(oracle.stored(repo))
-        run(job, opened(life), in_process, ask, ALL)
+        run(job, opened(life), HERE, ask, ALL)
         life.end()
         assert orders
         assert set(oracle.stored(repo)) == before

@@ -9,32 +9,32 @@ import uuid
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, product
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from test_lifecycle_chain import named, order
 
+from aging import order
 from desilt.domain.policy import parse
 from desilt.errors import DesiltError
-from desilt.jobs import lifecycle, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.running import plan, run, sweep
+from desilt.executors.executor import HERE
+from desilt.jobs import trash
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, schema
-from desilt.lake.database import open_database
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
+from desilt.lake.held import LakeHeld
 from desilt.objects import open_store
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
-from desilt.sweep.recheck import Recheck
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
+from plan_rows import named
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True, max_plan_age=timedelta(days=900))
 START = datetime(2026, 1, 1, tzinfo=UTC)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
 LONG = {"long*": 100}
 
 POLICIES = {
@@ -124,9 +124,9 @@ class Scene:
 
 
 def trashed_and_restored(one, policy):
-    reports = run(lifecycle.job, one.repo, in_process, Ask(policy=policy, action=Action.TRASH), ALL)
+    reports = run(lifecycle.job, one.repo, HERE, lifecycle.job.ask(policy=policy, action=Action.TRASH), ALL)
     if reports[-1].swept.removed:
-        trash.bring_back(one.repo, in_process, reports[-1].run)
+        trash.bring_back(one.repo, HERE, reports[-1].run)
 
 
 EVENTS = {
@@ -191,14 +191,14 @@ EVENTS = {
     "a revert on one that never had it and waits longer": lambda one, _: one.repo.revert("long", one.second),
     "a revert on one that never had it and has no rules": lambda one, _: one.repo.revert("free", one.second),
     "a revert that is reverted": lambda one, _: (one.repo.revert("free", one.second), one.repo.revert("free", "free")),
-    "a hold on a prefix": lambda one, _: one.hold(Kind.PREFIX, "tmp/b"),
-    "a hold on everything": lambda one, _: one.hold(Kind.PREFIX, ""),
-    "a hold on a commit": lambda one, _: one.hold(Kind.REF, one.first),
-    "a hold on an object": lambda one, _: one.hold(Kind.ADDRESS, one.address("tmp/b")),
-    "a hold for a day": lambda one, _: one.hold(Kind.PREFIX, "tmp/", until=one.repo.clock() + timedelta(days=1)),
-    "a hold that is over": lambda one, _: one.hold(Kind.PREFIX, "tmp/", until=one.repo.clock()),
-    "garbage is collected": lambda one, _: run(uncommitted.job, one.repo, in_process, Ask(), ALL),
-    "another run": lambda one, policy: run(lifecycle.job, one.repo, in_process, Ask(policy=policy), ALL),
+    "a hold on a prefix": lambda one, _: one.hold(HoldKind.PREFIX, "tmp/b"),
+    "a hold on everything": lambda one, _: one.hold(HoldKind.PREFIX, ""),
+    "a hold on a commit": lambda one, _: one.hold(HoldKind.REF, one.first),
+    "a hold on an object": lambda one, _: one.hold(HoldKind.ADDRESS, one.address("tmp/b")),
+    "a hold for a day": lambda one, _: one.hold(HoldKind.PREFIX, "tmp/", until=one.repo.clock() + timedelta(days=1)),
+    "a hold that is over": lambda one, _: one.hold(HoldKind.PREFIX, "tmp/", until=one.repo.clock()),
+    "garbage is collected": lambda one, _: run(uncommitted.job, one.repo, HERE, uncommitted.job.ask(), ALL),
+    "another run": lambda one, policy: run(lifecycle.job, one.repo, HERE, lifecycle.job.ask(policy=policy), ALL),
     "another run, brought back": trashed_and_restored,
 }
 BETWEEN_ONLY_WRITERS = {"garbage is collected", "another run", "another run, brought back"}  # a sweep has the lock
@@ -207,7 +207,7 @@ BEFORE, LOOKED, BATCHES = MOMENTS = "before the sweep", "after it looked again",
 
 def race(policy, events, moment, raggedness):
     """Plan, let it happen, sweep. All that went after it happened is what may go by then; then the next run."""
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         one = Scene(directory, raggedness)
         try:
             _race(one, POLICIES[policy], events, moment)
@@ -217,7 +217,7 @@ def race(policy, events, moment, raggedness):
 
 def _race(one, policy, events, moment):
     repo = one.repo
-    report = plan(lifecycle.job, repo, in_process, Ask(policy=policy))
+    report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy))
     before, planned = set(oracle.stored(repo)), named(repo, report)
     assert planned == oracle.expired(repo, policy, repo.clock()) != set()
     seen = {}
@@ -236,15 +236,15 @@ def _race(one, policy, events, moment):
         elif moment == BATCHES:
             repo.store.first = happen
         else:
-            patch.setattr(Recheck, "catch_up", once_after(Recheck.catch_up, happen))
-        sweep(repo, in_process, report.run, ALL)
+            patch.setattr(LakeHeld, "catch_up", once_after(LakeHeld.catch_up, happen))
+        sweep(repo, HERE, report.run, ALL)
     removed = before - set(oracle.stored(repo)) - seen["gone"]
     assert removed <= seen["may"]
     assert removed <= planned
     assert check(repo).sound
     rest = oracle.expired(repo, policy, repo.clock())
     there = set(oracle.stored(repo))
-    run(lifecycle.job, repo, in_process, Ask(policy=policy), ALL)
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy), ALL)
     assert there - set(oracle.stored(repo)) == rest
 
 

@@ -5,7 +5,6 @@ import tempfile
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,23 +12,23 @@ from hypothesis import strategies as st
 from desilt.domain.entry import decode_path
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest, Conflict, Gone, NotFound, NothingToCommit
-from desilt.jobs import holding, lifecycle, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.pins import pins
-from desilt.jobs.running import run
+from desilt.executors.executor import Here
+from desilt.jobs import holding, trash
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.pins.pins import pins
+from desilt.jobs.runner import run
 from desilt.lake import Lake, commits, refs, schema
-from desilt.lake.database import open_database
-from desilt.lake.holds import Kind
 from desilt.objects import open_store
-from desilt.runs.plan import Action
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
 from desilt.runs.report import Amount
-from desilt.sources.spread import InProcess
-from desilt.sweep.guard import Limits
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle, pinned
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a database that need not survive a power cut
 PATHS = ("a/1", "a/2", "b/1", "b/2", "c", decode_path(b"a/\xff"))
 NAMES = ("main", "dev", "qa")
 
@@ -106,11 +105,11 @@ class Life:
                 commits.edit(tx, self.repo.uid, edited, seen=made[edited].parents, parents=[root])
 
     def hold(self):
-        kind = self.pick(list(Kind))
+        kind = self.pick(list(HoldKind))
         value = {
-            Kind.PREFIX: lambda: self.pick(["a", "a/1", "b/", "nowhere", ""]),
-            Kind.REF: self.commit_of_any,
-            Kind.ADDRESS: lambda: self.pick(sorted(oracle.stored(self.repo)) or ["none"]),
+            HoldKind.PREFIX: lambda: self.pick(["a", "a/1", "b/", "nowhere", ""]),
+            HoldKind.REF: self.commit_of_any,
+            HoldKind.ADDRESS: lambda: self.pick(sorted(oracle.stored(self.repo)) or ["none"]),
         }[kind]()
         until = self.pick([None, None, timedelta(days=2)])
         holding.hold(self.repo, kind, value, reason=self.pick(["audit", "<b>"]), until=until)
@@ -123,14 +122,14 @@ class Life:
 
     def expire(self):
         rules = {"r": {"prefix": self.pick(["a", "b/", ""]), "days": self.pick([0, 1])}}
-        ask = Ask(policy=parse(rules), action=self.pick(list(Action)))
-        run(lifecycle.job, self.repo, InProcess(), ask, ALL)
+        ask = lifecycle.job.ask(policy=parse(rules), action=self.pick(list(Action)))
+        run(lifecycle.job, self.repo, Here(), ask, ALL)
 
     def bring_back(self):
-        trash.bring_back(self.repo, InProcess(), "last")
+        trash.bring_back(self.repo, Here(), "last")
 
     def collect_garbage(self):
-        run(uncommitted.job, self.repo, InProcess(), Ask(), ALL)
+        run(uncommitted.job, self.repo, Here(), uncommitted.job.ask(), ALL)
 
 
 HAPPENINGS = sorted(name for name in vars(Life) if not name.startswith("_") and name not in ("branch", "commit_of_any"))
@@ -153,7 +152,7 @@ def kept(found):
     seed=st.integers(0, 2**32),
 )
 def test_every_set_of_pins_keeps_what_the_oracle_says(happenings, raggedness, width, seed):
-    with tempfile.TemporaryDirectory(dir=FAST) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         database = open_database(f"sqlite://{directory}/lake.db", create=True)
         schema.create(database, storage="")
         store = open_store(f"memory://{uuid.uuid4().hex}")
@@ -168,10 +167,10 @@ def test_every_set_of_pins_keeps_what_the_oracle_says(happenings, raggedness, wi
 
 
 def check(repo, width):
-    spread = InProcess()
-    spread.width = width
+    executor = Here()
+    executor.width = width
     there, wanted = set(oracle.stored(repo)), pinned.kept(repo)
-    found = pins(repo, spread, limit=10**6)
+    found = pins(repo, executor, limit=10**6)
     assert kept(found) == wanted
     assert set(oracle.stored(repo)) == there
     assert found.total == found.alone + found.together + found.nothing
@@ -180,6 +179,6 @@ def check(repo, width):
         reached = (Amount(*amount) for names, amount in wanted.items() if pin.name in names)
         assert pin.reaches == sum(reached, Amount()), pin.name
     assert {name for names in wanted for name in names} <= {pin.name for pin in found.pins}
-    few = pins(repo, spread, limit=1)
+    few = pins(repo, executor, limit=1)
     assert few.groups == found.groups[:1]
     assert (few.groups_left, few.together) == (max(0, len(found.groups) - 1), found.together)

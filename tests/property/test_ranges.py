@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from desilt.domain.entry import Entry
 from desilt.lake.apply import apply
 from desilt.lake.diff import diff
-from desilt.lake.ranges import FOLDER, Ranges
 from desilt.lake.staging import CHANGES
 from desilt.objects.memory import MemoryStore
+from desilt.sstable.ranges import FOLDER, Ranges
 from desilt.sstable.values import encode_entry, write_metarange
 
 KEYS = st.binary(min_size=1, max_size=3).map(lambda raw: raw.hex().encode())
@@ -57,7 +57,7 @@ def read(ranges, metarange):
 
 
 @given(FILES, EDITS, st.integers(1, 9), st.integers(1, 30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_same_content_is_the_same_metarange_by_whatever_way(files, edits, raggedness, page):
     ranges = Ranges(MemoryStore(), "", raggedness=raggedness)
     result = {key: number for key, number in {**files, **edits}.items() if number is not None}
@@ -67,7 +67,7 @@ def test_the_same_content_is_the_same_metarange_by_whatever_way(files, edits, ra
 
 
 @given(FILES, FILES, st.integers(1, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_diff_tells_exactly_what_differs(left, right, raggedness):
     ranges = Ranges(MemoryStore(), "", raggedness=raggedness)
     found = {}
@@ -84,7 +84,7 @@ def test_a_diff_tells_exactly_what_differs(left, right, raggedness):
 
 
 @given(FILES.filter(bool), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_change_reads_its_own_range_and_never_one_that_stays(files, data):
     """Only ranges that are gone from the result were read: those that both have in common were not."""
     store = CountingStore()

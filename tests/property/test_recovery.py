@@ -18,18 +18,24 @@ from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import DesiltError, WentBack
-from desilt.jobs import collection, expiration, holding, lifecycle, setting, trash, uncommitted
-from desilt.jobs.job import Ask
-from desilt.jobs.recovery import recover, survey
-from desilt.jobs.running import run
-from desilt.lake import Lake, locks, moves, schema, tombstones
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE
+from desilt.jobs import holding, trash
+from desilt.jobs.collect import job as collection
+from desilt.jobs.expire import job as expiration
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.runner import run
+from desilt.lake import Lake, moves, schema
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
 from desilt.objects import open_store
-from desilt.runs.plan import Action
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.records import locks
+from desilt.records import removals as tombstones
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.recovery.recover import recover, survey
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -118,11 +124,11 @@ class Lakeside:
         self.repo.merge(self.branch() + "@", self.branch(), message=f"merge {next(self.names)}")
 
     def hold(self):
-        kind = self.chance.choice(list(Kind))
+        kind = self.chance.choice(list(HoldKind))
         named = {
-            Kind.PREFIX: lambda: f"logs/{next(self.names)}",
-            Kind.REF: self.commit_id,
-            Kind.ADDRESS: lambda: self.chance.choice(sorted(oracle.stored(self.repo))),
+            HoldKind.PREFIX: lambda: f"logs/{next(self.names)}",
+            HoldKind.REF: self.commit_id,
+            HoldKind.ADDRESS: lambda: self.chance.choice(sorted(oracle.stored(self.repo))),
         }[kind]()
         holding.hold(self.repo, kind, named, reason="because")
 
@@ -130,23 +136,23 @@ class Lakeside:
         holding.lift(self.repo, self.chance.choice(holding.every(self.repo)).id)
 
     def gc(self):
-        run(uncommitted.job, self.repo, in_process, Ask(action=self.action()), ALL)
+        run(uncommitted.job, self.repo, HERE, uncommitted.job.ask(action=self.action()), ALL)
 
     def lifecycle(self):
-        run(lifecycle.job, self.repo, in_process, Ask(action=self.action()), ALL)
+        run(lifecycle.job, self.repo, HERE, lifecycle.job.ask(action=self.action()), ALL)
 
     def expire(self):
         wish = Expiry(self.clock.now - 3 * DAY, delete_tags=self.chance.random() < 0.3)
-        run(expiration.job, self.repo, in_process, Ask(wish=wish), ALL)
+        run(expiration.job, self.repo, HERE, expiration.job.ask(wish=wish), ALL)
 
     def collect(self):
-        run(collection.job, self.repo, in_process, Ask(unreached_for=timedelta(0)), ALL)
+        run(collection.job, self.repo, HERE, collection.job.ask(unreached_for=timedelta(0)), ALL)
 
     def restore(self):
-        trash.bring_back(self.repo, in_process, "last")
+        trash.bring_back(self.repo, HERE, "last")
 
     def purge(self):
-        trash.empty(self.repo, in_process, older_than=timedelta(hours=5))
+        trash.empty(self.repo, HERE, older_than=timedelta(hours=5))
 
     def action(self):
         return self.chance.choice(list(Action))
@@ -205,13 +211,13 @@ def survived(side, held, lost, copied_at):
     """Whatever runs come now: nothing that was committed goes, and what was staged only once somebody says so."""
     repo = side.repo
     side.clock.now += 3 * DAY
-    run(uncommitted.job, repo, in_process, Ask(), ALL)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), ALL)
     uploaded_since = {one for one in lost if oracle.uid_time(one.rsplit("/", 1)[-1]) >= copied_at}
     assert (held & oracle.committed(repo)) | (uploaded_since & held) <= set(oracle.stored(repo))
-    run(uncommitted.job, repo, in_process, Ask(after_restore=True, full=True), RELEASED)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(after_restore=True, full=True), RELEASED)
     assert held & (oracle.committed(repo) | oracle.staged(repo)) <= set(oracle.stored(repo))
     side.clock.now += DAY
-    run(uncommitted.job, repo, in_process, Ask(), ALL)
+    run(uncommitted.job, repo, HERE, uncommitted.job.ask(), ALL)
     assert oracle.collectable(repo, repo.clock()) == set()
 
 

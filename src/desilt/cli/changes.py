@@ -5,17 +5,17 @@ from dataclasses import asdict
 
 import click
 
-from desilt.cli.graph import draw_change
+from desilt.cli.lake.graph import draw_change
 from desilt.cli.output import show_table
 from desilt.errors import NotFound, Unreadable
-from desilt.lake.repository import Repository
+from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
-from desilt.runs.history import FILE, Change, Fate, read_change
+from desilt.runs.history import FILE, Fate, HistoryChange, read_change
 from desilt.runs.report import Report
 
 
-def change_of(repository: Repository, report: Report) -> Change | None:
+def change_of(repository: Repository, report: Report) -> HistoryChange | None:
     """What the run of ``report`` does to history; None if it is not about that, or cannot be read any more."""
     folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, report.run))
     try:
@@ -24,14 +24,14 @@ def change_of(repository: Repository, report: Report) -> Change | None:
         return None
 
 
-def as_json(report: Report, change: Change | None) -> str:
+def as_json(report: Report, change: HistoryChange | None) -> str:
     """The report, and with it every commit that is edited or abandoned, every ref that stays or goes."""
     if change is None:
         return report.to_json()
     return json.dumps({**json.loads(report.to_json()), "change": asdict(change)}, indent=1) + "\n"
 
 
-def show_change(report: Report, change: Change) -> None:
+def show_change(report: Report, change: HistoryChange) -> None:
     """Figures, the picture before and after, and refs."""
     edited, abandoned = change.count(Fate.EDITED), change.count(Fate.ABANDONED)
     would = "would be " if report.swept is None else ""

@@ -8,14 +8,16 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.params import Moment, Span
-from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_limits
-from desilt.jobs import collection
-from desilt.jobs.job import Ask
-from desilt.lake.repository import Repository
-from desilt.sweep.guard import Limits
+from desilt.cli.params import MOMENT, SPAN
+from desilt.cli.place import with_executor
+from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_limits
+from desilt.executors.executor import Executor
+from desilt.jobs.collect import job as collection
+from desilt.repository.protocol import Repository
+from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
+USUAL = collection.Options()
 
 
 @click.group()
@@ -32,15 +34,15 @@ def collect() -> None:
 def with_scope(command: Command) -> Command:
     """What to leave alone, as options; the command gets ``ask``."""
 
-    @click.option("--older-than", type=Span(), help="Leave younger commits and files alone.  [24h, and 10m for clocks]")
+    @click.option("--older-than", type=SPAN, help="Leave younger commits and files alone.  [24h, and 10m for clocks]")
     @click.option(
         "--unreached-for",
-        type=Span(),
-        default=timedelta(days=1),
-        help="Leave commits alone that a ref or an expiration let go of since.  [1d]",
+        type=SPAN,
+        default=collection.UNREACHED_FOR,
+        help="Leave commits alone that a ref or an expiration released since.  [1d]",
     )
-    @click.option("--keep-runs", type=Span(), default=Ask().keep_runs, help="Keep the folders of younger runs.  [90d]")
-    @click.option("--now", type=Moment(), help="Judge ages as of this time; it may look back.")
+    @click.option("--keep-runs", type=SPAN, default=USUAL.keep_runs, help="Keep the folders of younger runs.  [90d]")
+    @click.option("--now", type=MOMENT, help="Judge ages as of this time; it may look back.")
     @functools.wraps(command)
     def wrapped(
         *values: Any,
@@ -51,7 +53,9 @@ def with_scope(command: Command) -> Command:
         **rest: Any,
     ) -> None:
         command(
-            *values, ask=Ask(now=now, older_than=older_than, unreached_for=unreached_for, keep_runs=keep_runs), **rest
+            *values,
+            ask={"now": now, "older_than": older_than, "unreached_for": unreached_for, "keep_runs": keep_runs},
+            **rest,
         )
 
     return wrapped
@@ -61,23 +65,22 @@ def with_scope(command: Command) -> Command:
 @with_repository
 @with_scope
 @with_limits
-@master_option
-def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
+@with_executor
+def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
     """Say what would be removed, and why; remove nothing.
 
     The plan is written into the repository, below _desilt/runs/collect/: the commits that would go, Parquet files
     with every object and every range, report.json and report.html. `desilt sweep` carries it out.
     """
-    told = Told()
-    plan_and_show(collection.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)
+    plan_and_show(collection.job, repository, executor, ask, limits, as_json=as_json)
 
 
 @collect.command()
 @with_repository
 @with_scope
 @with_limits
-@master_option
-def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
+@with_executor
+def run(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
     """Plan, then remove what was planned; there is no way back from it.
 
     The first run needs --confirm: look at a plan before. It covers later runs with the same --older-than and the same
@@ -85,5 +88,4 @@ def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as
     Exit code 3: some files could not be removed, and a later run tries again. The next run of `desilt gc` looks at
     everything once more.
     """
-    told = Told()
-    run_and_show(collection.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)
+    run_and_show(collection.job, repository, executor, ask, limits, as_json=as_json)

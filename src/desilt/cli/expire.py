@@ -1,7 +1,6 @@
 """`desilt expire` and `desilt abandon`: history made shorter."""
 
 import functools
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,49 +9,18 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.params import Day, Moment, Share, Span
-from desilt.cli.sweeping import CLOCK_HELP, DEFAULT, Told, plan_and_show, run_and_show
-from desilt.domain.expiry import Expiry, Omission
-from desilt.domain.keeping import Keep
+from desilt.cli.params import COUNTS, DAY_OR_SPAN, MOMENT, SHARE
+from desilt.cli.place import with_executor
+from desilt.cli.progress import Told
+from desilt.cli.sweeping import CLOCK_HELP, DEFAULT, Words, plan_and_show, run_and_show
+from desilt.domain.expiry import Omission, expiry
 from desilt.errors import BadRequest
-from desilt.jobs import expiration
-from desilt.jobs.job import Ask
-from desilt.lake.repository import Repository
-from desilt.sources.spread import InProcess
-from desilt.sweep.guard import Limits
+from desilt.executors.executor import Executor, Here
+from desilt.jobs.expire import job as expiration
+from desilt.repository.protocol import Repository
+from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
-RULES = ("daily", "weekly", "monthly", "yearly")
-
-
-class DayOrSpan(click.ParamType[datetime | timedelta]):
-    """``2026-01-31``, or ``30d`` ago."""
-
-    name = "date|span"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> datetime | timedelta:
-        if re.fullmatch(r"\d+[a-z]", value.strip()):
-            return Span().convert(value, param, ctx)
-        if not re.match(r"\d{4}-", value.strip()):
-            self.fail(f"{value!r} is neither a date nor a length of time; write 2026-01-31, or 30d", param, ctx)
-        return Day().convert(value, param, ctx)
-
-
-class Counts(click.ParamType[dict[str, int]]):
-    """``daily=7,weekly=4``."""
-
-    name = "rules"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for part in value.split(","):
-            match = re.fullmatch(rf"\s*({'|'.join(RULES)})\s*=\s*(\d{{1,6}})\s*", part)
-            if match is None:
-                self.fail(f"{value!r} is not so many of {', '.join(RULES)}; write daily=7,weekly=4", param, ctx)
-            if match[1] in found:
-                self.fail(f"{value!r} has {match[1]} twice; write it once", param, ctx)
-            found[match[1]] = int(match[2])
-        return found
 
 
 @click.group()
@@ -69,12 +37,12 @@ def with_wish(command: Command) -> Command:
     """What to expire, as options; the command gets ``ask``."""
 
     @click.option(
-        "--older-than", type=DayOrSpan(), required=True, help="Commits from before this date, or older than 30d."
+        "--older-than", type=DAY_OR_SPAN, required=True, help="Commits from before this date, or older than 30d."
     )
     @click.option("--keep-last", type=click.IntRange(1), help="Keep so many commits of each branch and tag.")
     @click.option(
         "--keep",
-        type=Counts(),
+        type=COUNTS,
         help="Keep one commit, the newest, of each of the last N days, weeks, months, years that have any: "
         "daily=7,weekly=4,monthly=12,yearly=3.",
     )
@@ -85,10 +53,10 @@ def with_wish(command: Command) -> Command:
         help="Branches on commits that are older go; never the default branch, nor one with staged entries or open "
         "uploads.",
     )
-    @click.option("--now", type=Moment(), help="Count ages from this time; it may look back.")
+    @click.option("--now", type=MOMENT, help="Count ages from this time; it may look back.")
     @click.option(
         "--max-share",
-        type=Share(),
+        type=SHARE,
         default=DEFAULT.max_share,
         help="Of the commits that refs reach: not more are abandoned, counted from the most within 30 days.  [30%]",
     )
@@ -105,10 +73,14 @@ def with_wish(command: Command) -> Command:
         max_share: float,
         **rest: Any,
     ) -> None:
-        before = older_than if isinstance(older_than, datetime) else (now or repository.clock()) - older_than
-        rules = Keep(last=keep_last or 0, **(keep or {})) if keep_last or keep else None
-        wish = Expiry(before, rules, delete_expired_tags, delete_expired_branches)
-        command(repository, *values, ask=Ask(now=now, wish=wish), limits=Limits(max_share=max_share), **rest)
+        wish = expiry(
+            older_than,
+            now=now or repository.clock(),
+            keep={**({"last": keep_last} if keep_last else {}), **(keep or {})},
+            delete_tags=delete_expired_tags,
+            delete_branches=delete_expired_branches,
+        )
+        command(repository, *values, ask={"now": now, "wish": wish}, limits=Limits(max_share=max_share), **rest)
 
     return wrapped
 
@@ -116,14 +88,14 @@ def with_wish(command: Command) -> Command:
 @expire.command()
 @with_repository
 @with_wish
-def plan(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> None:
+@with_executor
+def plan(repository: Repository, executor: Executor, ask: Words, limits: Limits, as_json: bool) -> None:
     """Say which commits would be edited, which would be abandoned, and by which refs; change nothing.
 
     The plan is written into the repository, below _desilt/runs/expire/: history.json with every commit, and
     report.html with a picture of history before and after. `desilt sweep` carries it out.
     """
-    told = Told()
-    plan_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
+    plan_and_show(expiration.job, repository, executor, ask, limits, as_json=as_json)
 
 
 @expire.command()
@@ -131,15 +103,24 @@ def plan(repository: Repository, ask: Ask, limits: Limits, as_json: bool) -> Non
 @with_wish
 @click.option("--confirm", is_flag=True, help="I have seen a plan of this, of the same age or a younger one.")
 @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
-def run(repository: Repository, ask: Ask, limits: Limits, confirm: bool, clock_is_right: bool, as_json: bool) -> None:
+@with_executor
+def run(
+    repository: Repository,
+    executor: Executor,
+    ask: Words,
+    limits: Limits,
+    confirm: bool,
+    clock_is_right: bool,
+    as_json: bool,
+) -> None:
     """Plan, then edit history as planned, in one transaction.
 
     The first run needs --confirm: look at a plan before. It covers later runs that hide history as old, or older; not
     younger. Where branches or tags have moved since the plan was made, it is decided again, and only what still holds
     is done. The default branch, and branches with staged entries or open tickets, are never deleted.
     """
-    told, limits = Told(), replace(limits, confirm=confirm, clock_is_right=clock_is_right)
-    run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
+    limits = replace(limits, confirm=confirm, clock_is_right=clock_is_right)
+    run_and_show(expiration.job, repository, executor, ask, limits, as_json=as_json)
 
 
 @click.command()
@@ -156,6 +137,5 @@ def abandon(repository: Repository, ref: str, commits: str, as_json: bool) -> No
     if not (first and between and last) or last.startswith(".") or ".." in last:
         said = f"{commits!r} is not FIRST..LAST; write two commits of {ref!r} with two dots between them"
         raise BadRequest(f"{said}, the newest first")
-    told = Told()
-    ask, limits = Ask(wish=Omission(ref, first, last)), Limits(confirm=True, max_share=1.0)  # they are named one by one
-    run_and_show(expiration.job, repository, InProcess(told), told, ask, limits, as_json=as_json)
+    ask, limits = {"wish": Omission(ref, first, last)}, Limits(confirm=True, max_share=1.0)  # they are named one by one
+    run_and_show(expiration.job, repository, Here(Told()), ask, limits, as_json=as_json)

@@ -10,11 +10,11 @@ from desilt.cli.output import json_line, shown, when
 from desilt.domain.reason import Reason
 from desilt.domain.units import size
 from desilt.errors.base import sentence
-from desilt.jobs.explaining import explain as find_out
-from desilt.jobs.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
-from desilt.lake.holds import Hold, Kind
-from desilt.lake.repository import Repository
-from desilt.lake.tombstones import State
+from desilt.jobs.explain.explain import explain as find_out
+from desilt.jobs.explain.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
+from desilt.records.holds import Hold, HoldKind
+from desilt.records.removals import State
+from desilt.repository.protocol import Repository
 
 SHOWN = 10  # holders of a kind; --json has all
 NAMED = 3  # in a sentence
@@ -25,6 +25,8 @@ DONE = {
     State.GONE: "already gone when run {run} came to remove it on {at} UTC by rule {rule!r}",
     State.TRASHED: "moved to the trash by run {run} on {at} UTC by rule {rule!r}",
     State.FAILED: "condemned by run {run} on {at} UTC by rule {rule!r}, and the store failed to remove it",
+    State.RESTORING: "moved to the trash by run {run} on {at} UTC by rule {rule!r}, and is on its way back: give the "
+    "same `desilt restore` again to finish it",
     State.RESTORED: "removed by run {run} on {at} UTC by rule {rule!r}, and restored on {back} UTC",
 }
 
@@ -96,7 +98,7 @@ def commits(one: Explanation) -> str:
     many = len(one.commits)
     hold = f"{many:,} commits hold it" if many > 1 else "1 commit holds it"
     if not one.refs:
-        held = any(hold.kind is Kind.REF for hold in one.orders)
+        held = any(hold.kind is HoldKind.REF for hold in one.orders)
         then = ", and a hold keeps it" if held else "; `desilt collect` would take it"
         return f"{hold}, though no ref reaches {'them' if many > 1 else 'it'}{then}"
     reachable = sum(commit.reachable for commit in one.commits)

@@ -2,21 +2,22 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.params import Span
-from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_ask, with_limits
-from desilt.jobs import uncommitted
-from desilt.jobs.job import Ask
-from desilt.lake.repository import Repository
-from desilt.sweep.guard import Limits
+from desilt.cli.params import SPAN
+from desilt.cli.place import with_executor
+from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_ask, with_limits
+from desilt.executors.executor import Executor
+from desilt.jobs.gc import job as uncommitted
+from desilt.repository.protocol import Repository
+from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
+USUAL = uncommitted.Options()
 
 
 @click.group()
@@ -36,11 +37,11 @@ def with_scope(command: Command) -> Command:
 
     @click.option("--branch", help="Only what was uploaded to this branch; a deleted one by its uid.")
     @click.option("--inventory", metavar="URI", help="A listing in place of ours: an S3 Inventory, Parquet or CSV.")
-    @click.option("--max-inventory-age", type=Span(), default=Ask().max_inventory_age, help="Not older.  [2d]")
+    @click.option("--max-inventory-age", type=SPAN, default=USUAL.max_inventory_age, help="Not older.  [2d]")
     @click.option(
         "--dropped-for",
-        type=Span(),
-        default=Ask().dropped_for,
+        type=SPAN,
+        default=USUAL.dropped_for,
         help="Leave alone what was staged until then: somebody may be reading it.  [1d]",
     )
     @with_ask
@@ -48,7 +49,7 @@ def with_scope(command: Command) -> Command:
     @functools.wraps(command)
     def wrapped(
         *values: Any,
-        ask: Ask,
+        ask: Words,
         limits: Limits,
         branch: str | None,
         inventory: str | None,
@@ -56,14 +57,14 @@ def with_scope(command: Command) -> Command:
         dropped_for: timedelta,
         **rest: Any,
     ) -> None:
-        scoped = replace(
-            ask,
-            branch=branch,
-            inventory=inventory,
-            max_inventory_age=max_inventory_age,
-            dropped_for=dropped_for,
-            after_restore=limits.after_restore,
-        )
+        scoped = {
+            **ask,
+            "branch": branch,
+            "inventory": inventory,
+            "max_inventory_age": max_inventory_age,
+            "dropped_for": dropped_for,
+            "after_restore": limits.after_restore,
+        }
         command(*values, ask=scoped, limits=limits, **rest)
 
     return wrapped
@@ -72,22 +73,21 @@ def with_scope(command: Command) -> Command:
 @gc.command()
 @with_repository
 @with_scope
-@master_option
-def plan(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
+@with_executor
+def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
     """Say what would be removed, and why; remove nothing.
 
     The plan is written into the repository, below _desilt/runs/gc/: Parquet files with every object that would go,
     report.json, and report.html to open in a browser. `desilt sweep` carries it out.
     """
-    told = Told()
-    plan_and_show(uncommitted.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)
+    plan_and_show(uncommitted.job, repository, executor, ask, limits, as_json=as_json)
 
 
 @gc.command()
 @with_repository
 @with_scope
-@master_option
-def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as_json: bool) -> None:
+@with_executor
+def run(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
     """Plan, then remove what was planned.
 
     The first run needs --confirm: look at a plan before. It covers later runs that do the same or less; not one that
@@ -96,5 +96,4 @@ def run(repository: Repository, ask: Ask, limits: Limits, master: str | None, as
     a share, no holder at all, clocks that disagree. Objects that somebody holds again by now are left alone and
     counted. Exit code 3: some could not be removed, and the next run tries again.
     """
-    told = Told()
-    run_and_show(uncommitted.job, repository, on_spark(master, told), told, ask, limits, as_json=as_json)
+    run_and_show(uncommitted.job, repository, executor, ask, limits, as_json=as_json)

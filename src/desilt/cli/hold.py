@@ -6,28 +6,14 @@ import click
 
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, emit, when
-from desilt.cli.params import Moment, Span
-from desilt.errors import BadRequest
+from desilt.cli.params import END
+from desilt.executors.executor import HERE
 from desilt.jobs import holding
-from desilt.jobs.paths import has_path
-from desilt.lake.holds import Hold, Kind
-from desilt.lake.repository import Repository
+from desilt.jobs.lifecycle.paths import has_path
+from desilt.records.holds import Hold, HoldKind
+from desilt.repository.protocol import Repository
 
 COLUMNS = ["id", "kind", "value", "state", "until", "made", "reason"]
-
-
-class End(click.ParamType[datetime | timedelta]):
-    """``2026-01-31T12:00:00Z``, or ``30d`` from now."""
-
-    name = "time|span"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> datetime | timedelta:
-        for kind in (Span(), Moment()):
-            try:
-                return kind.convert(value, param, ctx)
-            except click.BadParameter as error:
-                reason = error
-        raise click.BadParameter(f"{reason.message}, or 30d", ctx, param)
 
 
 @click.group()
@@ -45,7 +31,7 @@ def hold() -> None:
 @click.option("--ref", help="Everything in the commit that this branch, tag or commit points to now.")
 @click.option("--address", help="One object: branches/…, as `desilt lake stat` shows it, or its whole URI.")
 @click.option("--reason", required=True, metavar="TEXT", help="For whoever finds the hold in a year.")
-@click.option("--until", type=End(), help="When it ends, or after how long; by default, it is for good.")
+@click.option("--until", type=END, help="When it ends, or after how long; by default, it is for good.")
 def add(
     repository: Repository,
     prefix: str | None,
@@ -56,12 +42,8 @@ def add(
     as_json: bool,
 ) -> None:
     """Keep what --prefix, --ref or --address names."""
-    given = {Kind.PREFIX: prefix, Kind.REF: ref, Kind.ADDRESS: address}
-    named = [(kind, value) for kind, value in given.items() if value is not None]
-    if len(named) != 1:
-        raise BadRequest("a hold names one thing; write one of --prefix, --ref and --address")
-    made = holding.hold(repository, *named[0], reason=reason, until=until)
-    if made.kind is Kind.PREFIX and not as_json and not has_path(repository, made.value):
+    made = holding.hold(repository, *holding.one_of(prefix, ref, address), reason=reason, until=until)
+    if made.kind is HoldKind.PREFIX and not as_json and not has_path(repository.source(HERE), made.value):
         click.echo(f"warning: no path begins with {made.value!r} today; look for a misspelling", err=True)
     end = f"until {when(made.until)} UTC" if made.until else "for good"
     text = f"Hold {made.id} keeps {made.kind} {made.value!r} {end}"

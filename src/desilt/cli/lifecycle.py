@@ -1,25 +1,27 @@
 """`desilt lifecycle`: committed objects that a policy calls old."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import BinaryIO
 
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.lake.scenarios import decoded, label, many
 from desilt.cli.output import done, emit, json_line, shown, when
-from desilt.cli.scenarios import decoded, label, many
+from desilt.cli.place import with_executor
 from desilt.cli.simulate import simulate
-from desilt.cli.sweeping import Told, master_option, on_spark, plan_and_show, run_and_show, with_ask, with_limits
+from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy
-from desilt.jobs import lifecycle as work
-from desilt.jobs import linting, setting
-from desilt.jobs.job import Ask
-from desilt.jobs.policy_file import read_policy, written
-from desilt.jobs.setting import Set
-from desilt.lake.repository import Repository
-from desilt.sweep.guard import Limits
+from desilt.executors.executor import Executor
+from desilt.jobs.lifecycle import job as work
+from desilt.jobs.lifecycle import lint as linting
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle.policy_file import read_policy, written
+from desilt.jobs.lifecycle.setting import Set
+from desilt.repository.protocol import Repository
+from desilt.sweep.limits import Limits
 
 HAS_ERRORS = 1  # the exit code of lint
 
@@ -50,8 +52,7 @@ def set_(repository: Repository, file: BinaryIO, confirm: bool, as_json: bool) -
     first run that removes anything by the new one needs --confirm.
     """
     policy = read(file)
-    found = linting.findings(repository, policy)
-    setting.agree(found, confirm=confirm)
+    found = setting.given(repository, policy, confirm=confirm)
     made = setting.keep(repository, policy, found)
     if not as_json:
         warn(found)
@@ -94,9 +95,9 @@ def lint(repository: Repository, file: BinaryIO, as_json: bool) -> None:
 @policy_option
 @with_ask
 @with_limits
-@master_option
+@with_executor
 def plan(
-    repository: Repository, file: BinaryIO | None, ask: Ask, limits: Limits, master: str | None, as_json: bool
+    repository: Repository, file: BinaryIO | None, ask: Words, limits: Limits, executor: Executor, as_json: bool
 ) -> None:
     """Say what would be removed, by which rule, and what stays, and why; remove nothing.
 
@@ -105,8 +106,7 @@ def plan(
     in which something may have come of age since the last one that swept, and at what had to wait then.
     """
     asked = with_policy(repository, ask, file, confirm=True, quiet=as_json)
-    told = Told()
-    plan_and_show(work.job, repository, on_spark(master, told), told, asked, limits, as_json=as_json)
+    plan_and_show(work.job, repository, executor, asked, limits, as_json=as_json)
 
 
 @lifecycle.command()
@@ -114,9 +114,9 @@ def plan(
 @policy_option
 @with_ask
 @with_limits
-@master_option
+@with_executor
 def run(
-    repository: Repository, file: BinaryIO | None, ask: Ask, limits: Limits, master: str | None, as_json: bool
+    repository: Repository, file: BinaryIO | None, ask: Words, limits: Limits, executor: Executor, as_json: bool
 ) -> None:
     """Plan, then remove what was planned.
 
@@ -126,24 +126,22 @@ def run(
     tries again.
     """
     asked = with_policy(repository, ask, file, confirm=limits.confirm, quiet=as_json)
-    told = Told()
-    run_and_show(work.job, repository, on_spark(master, told), told, asked, limits, as_json=as_json)
+    run_and_show(work.job, repository, executor, asked, limits, as_json=as_json)
 
 
 lifecycle.add_command(simulate)
 
 
-def with_policy(repository: Repository, ask: Ask, file: BinaryIO | None, *, confirm: bool, quiet: bool) -> Ask:
+def with_policy(repository: Repository, ask: Words, file: BinaryIO | None, *, confirm: bool, quiet: bool) -> Words:
     """``ask`` with the policy in ``file``, if there is nothing against it; else by what is set."""
     if file is None:
         work.set_policy(repository)  # where there is none, let nobody wait for Spark
         return ask
     policy = read(file)
-    found = linting.findings(repository, policy)
-    setting.agree(found, confirm=confirm)
+    found = setting.given(repository, policy, confirm=confirm)
     if not quiet:
         warn(found)
-    return replace(ask, policy=policy)
+    return {**ask, "policy": policy}
 
 
 def read(file: BinaryIO) -> Policy:

@@ -1,27 +1,71 @@
 """The command `desilt`."""
 
 import sys
-from importlib.metadata import version
 
 import click
 
-from desilt.cli.collect import collect
-from desilt.cli.common import run
-from desilt.cli.demo import demo
-from desilt.cli.expire import abandon, expire
-from desilt.cli.explain import explain
-from desilt.cli.fsck import fsck
-from desilt.cli.gc import gc
-from desilt.cli.hold import hold
-from desilt.cli.lake import lake
-from desilt.cli.lifecycle import lifecycle
-from desilt.cli.pins import pins
-from desilt.cli.runs import runs
-from desilt.cli.sweep import purge, restore, sweep
+from desilt.cli.attempt import run
+from desilt.cli.lazy import WithPluggedJobs
+
+COMMANDS = {
+    "demo": (
+        "desilt.cli.lake.demo",
+        "Replay six weeks of a small lake: branches, merges, copies, a deleted branch; show what is garbage in it, "
+        "and collect that.",
+    ),
+    "lake": ("desilt.cli.lake.lake", "Work with an embedded lake: versioned objects in a directory or a bucket."),
+    "gc": (
+        "desilt.cli.gc",
+        "Remove objects that were uploaded and never became, or are no longer, part of anything.",
+    ),
+    "lifecycle": (
+        "desilt.cli.lifecycle",
+        "Remove committed objects below a prefix once they are older than so many days.",
+    ),
+    "expire": (
+        "desilt.cli.expire",
+        "Hide history from before a date; keep what refs point to, and what rules keep.",
+    ),
+    "abandon": (
+        "desilt.cli.expire",
+        "Leave the commits from FIRST, the newest, down to LAST out of the history of REF.",
+    ),
+    "collect": (
+        "desilt.cli.collect",
+        "Remove commits that no branch, tag or hold reaches, and all that only they had.",
+    ),
+    "hold": ("desilt.cli.hold", "Order something to be kept, with a reason; see what is, and lift it."),
+    "sweep": (
+        "desilt.cli.sweep",
+        "Carry out the plan of RUN: remove what it says, in the way it says, and nothing else.",
+    ),
+    "restore": ("desilt.cli.sweep", "Bring back what RUN moved to the trash and what is still there."),
+    "purge": (
+        "desilt.cli.sweep",
+        "Empty the trash: what is in it for longer than its days is removed for good.",
+    ),
+    "runs": (
+        "desilt.cli.runs",
+        "List the runs of a repository (`desilt runs REPO`), or tell of one (`desilt runs show REPO RUN`).",
+    ),
+    "explain": ("desilt.cli.explain", "Say why an object is kept, or by which run it was removed."),
+    "pins": (
+        "desilt.cli.pins",
+        "Say which branch, tag, hold or staging area keeps how many bytes, alone and together; remove nothing.",
+    ),
+    "fsck": (
+        "desilt.cli.lake.fsck",
+        "Check every ref, commit, table, entry and object of REPO. Nothing is changed.",
+    ),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(version("desilt"), prog_name="desilt")
+@click.group(
+    cls=WithPluggedJobs,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(package_name="desilt", prog_name="desilt")
 def desilt() -> None:
     """Remove what a versioned data lake no longer needs, and prove why.
 
@@ -39,23 +83,6 @@ def desilt() -> None:
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
     run is at work, 130 stopped by Ctrl-C. Errors are one line that says what to do.
     """
-
-
-desilt.add_command(demo)
-desilt.add_command(gc)
-desilt.add_command(lifecycle)
-desilt.add_command(expire)
-desilt.add_command(abandon)
-desilt.add_command(collect)
-desilt.add_command(hold)
-desilt.add_command(sweep)
-desilt.add_command(runs)
-desilt.add_command(restore)
-desilt.add_command(purge)
-desilt.add_command(explain)
-desilt.add_command(pins)
-desilt.add_command(fsck)
-desilt.add_command(lake)
 
 
 def main() -> None:

@@ -8,21 +8,14 @@ from typing import Any
 
 import click
 from rich.cells import cell_len
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
+from desilt.cli.verbosity import is_quiet
 from desilt.errors.base import told
 
 Row = Mapping[str, Any]
 GAP = 2  # between columns, and before the first
 WHOLE = ("run",)  # what is typed again is never cut: beside it, cells are as narrow as words allow, and no narrower
 NUMBERS = ("size", "entries", "objects", "bytes", "staged", "alone", "reaches", "objects reached")
-
-
-def console() -> Console:
-    return Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def emit(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool, empty: str = "") -> None:
@@ -39,7 +32,13 @@ def emit(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool, empty: s
 
 def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") -> None:
     """A table for people, wherever it is printed."""
-    table, out = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim"), console()
+    from rich.console import Console  # takes as long to load as a small lake takes to list
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Console(highlight=False, markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
     cells = [[Text(shown(row[column])) for column in columns] for row in rows]
     widths: list[int | None] = [None] * len(columns)  # as the table likes
     if any(column in WHOLE for column in columns):
@@ -53,7 +52,7 @@ def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") 
         table.add_row(*row)
     if table.row_count:
         out.print(Padding(table, (0, 0, 0, GAP), expand=False))
-    elif empty:
+    elif empty and not is_quiet():
         click.echo(empty, err=True)
 
 

@@ -8,14 +8,15 @@ import click
 
 from desilt.cli.common import with_repository
 from desilt.cli.output import emit
+from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
-from desilt.cli.sweeping import Told, master_option, on_spark
 from desilt.domain.units import size
-from desilt.jobs.pins import LIMIT
-from desilt.jobs.pins import pins as find_out
-from desilt.lake.repository import Repository
+from desilt.executors.executor import Executor
+from desilt.jobs.pins.pins import LIMIT
+from desilt.jobs.pins.pins import pins as find_out
+from desilt.render.pins import render
+from desilt.repository.protocol import Repository
 from desilt.runs.pins import NOTHING, Pins, told_apart
-from desilt.runs.pins_html import render
 from desilt.runs.report import Amount
 
 
@@ -37,8 +38,8 @@ def to_be_written(_context: click.Context, _option: click.Parameter, path: Path 
     metavar="FILE",
     help="Write a page with bars, too.",
 )
-@master_option
-def pins(repository: Repository, limit: int, page: Path | None, master: str | None, as_json: bool) -> None:
+@with_executor
+def pins(repository: Repository, limit: int, page: Path | None, executor: Executor, as_json: bool) -> None:
     """Say which branch, tag, hold or staging area keeps how many bytes, alone and together; remove nothing.
 
     What one keeps alone comes back once it is gone and history is collected: the answer to "what would I get back if I
@@ -47,9 +48,8 @@ def pins(repository: Repository, limit: int, page: Path | None, master: str | No
 
     Sizes are those that entries tell, and every object counts once. What runs have removed does not count.
     """
-    progress = Told()
-    found = find_out(repository, on_spark(master, progress), limit=limit)
-    progress.finish()
+    found = find_out(repository, executor, limit=limit)
+    executor.watch.ends()
     if page is not None:
         page.write_text(render(found), encoding="utf-8")
     if as_json:

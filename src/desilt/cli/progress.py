@@ -1,62 +1,109 @@
 """Signs of life on stderr for what takes more than a moment; silent for what does not."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import click
 
+from desilt.cli.verbosity import shows_progress
 from desilt.domain.units import size
 from desilt.errors.base import told
 
 T = TypeVar("T")
 QUIET_SECONDS = 2.0
 EVERY_SECONDS = {True: 0.2, False: 10.0}  # on a terminal one line is rewritten, elsewhere lines add up
+CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """How far something is, said now and then."""
+    """How far something is, said now and then, whether it gets on or not."""
 
     def __init__(self, label: str, *, total: int | None = None, in_bytes: bool = False) -> None:
-        self._label, self._total, self._in_bytes = told(label), total, in_bytes
-        self._began = self._said = time.monotonic()
-        self._terminal = sys.stderr.isatty()
+        self.total = total
+        self._label, self._in_bytes = told(label), in_bytes
+        self._began = time.monotonic()
         self._done = 0
         self._spoke = False
+        self._terminal = sys.stderr.isatty()
+        self._over = threading.Event()
+
+    def begin(self) -> "Progress":
+        """Say something now and then until it is finished."""
+        if shows_progress():
+            threading.Thread(target=self._say_now_and_then, name="progress", daemon=True).start()
+        return self
 
     def advance(self, amount: int) -> None:
         self._done += amount
-        now = time.monotonic()
-        if now - self._began > QUIET_SECONDS and now - self._said > EVERY_SECONDS[self._terminal]:
-            self._said, self._spoke = now, True
-            rate = self._amount(int(self._done / (now - self._began)))
-            of = f" of {self._amount(self._total)}" if self._total else ""
-            line = f"{self._label}: {self._amount(self._done)}{of}, {rate}/s"
-            click.echo(f"\r\x1b[K{line}" if self._terminal else line, nl=not self._terminal, err=True)
 
     def finish(self) -> None:
+        self._over.set()
         if self._spoke and self._terminal:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            click.echo(CLEAR, nl=False, err=True)
+
+    def line(self, seconds: float) -> str:
+        """How far it is after so many seconds: what was done, of how much, how fast, and how long the rest may take."""
+        if not self._done:
+            return f"{self._label}: {seconds:.0f} s"
+        rate = self._done / seconds
+        said = f"{self._label}: {self._amount(self._done)}"
+        if self.total is None or self.total < self._done:
+            return f"{said}, {self._amount(int(rate))}/s"
+        left = about((self.total - self._done) / rate)
+        return f"{said} of {self._amount(self.total)}, {self._amount(int(rate))}/s, {left} left"
+
+    def _say_now_and_then(self) -> None:
+        wait = QUIET_SECONDS
+        while not self._over.wait(wait):
+            wait, self._spoke = EVERY_SECONDS[self._terminal], True
+            line = self.line(time.monotonic() - self._began)
+            click.echo(f"{CLEAR}{line}" if self._terminal else line, nl=not self._terminal, err=True)
 
     def _amount(self, count: int) -> str:
         return size(count) if self._in_bytes else f"{count:,}"
 
 
+def about(seconds: float) -> str:
+    """A time that nobody knows exactly."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {round(seconds / 3600)} h"
+
+
+class Told:
+    """Tells a terminal which stage work is in, how many objects it has dealt with, and how fast."""
+
+    def __init__(self) -> None:
+        self._progress = Progress("starting").begin()
+
+    def begins(self, stage: str) -> None:
+        self._progress.finish()
+        self._progress = Progress(stage).begin()
+
+    def expects(self, objects: int) -> None:
+        self._progress.total = objects
+
+    def advance(self, objects: int) -> None:
+        self._progress.advance(objects)
+
+    def ends(self) -> None:
+        self._progress.finish()
+
+
 def counted(items: Sequence[T], label: str) -> Iterator[T]:
     """``items``, counted as they are used."""
-    progress = Progress(label, total=len(items))
-    for item in items:
-        yield item
-        progress.advance(1)
-    progress.finish()
+    yield from tracked(items, label, total=len(items))
 
 
-def tracked(items: Iterable[T], label: str, *, of_bytes: int | None = None) -> Iterator[T]:
+def tracked(items: Iterable[T], label: str, *, total: int | None = None, of_bytes: int | None = None) -> Iterator[T]:
     """``items``, counted as they pass: one by one, or by length where they are bytes."""
-    in_bytes = of_bytes is not None
-    progress = Progress(label, total=of_bytes, in_bytes=in_bytes)
-    for item in items:
-        yield item
-        progress.advance(len(item) if isinstance(item, bytes) else 1)
-    progress.finish()
+    progress = Progress(label, total=total if of_bytes is None else of_bytes, in_bytes=of_bytes is not None).begin()
+    try:
+        for item in items:
+            yield item
+            progress.advance(len(item) if isinstance(item, bytes) else 1)
+    finally:
+        progress.finish()

@@ -5,12 +5,12 @@ import click
 from desilt.cli.changes import change_of, show_change
 from desilt.cli.output import show_table
 from desilt.domain.units import size
-from desilt.errors import DesiltError, FirstRun
-from desilt.lake.repository import Repository
-from desilt.runs.plan import Action
+from desilt.repository.gate import Safety
+from desilt.repository.protocol import Repository
+from desilt.runs import safety
 from desilt.runs.report import Amount, Report, Swept
+from desilt.runs.steps import Action
 
-NO_WAY_BACK = ("expire", "collect")
 SWEPT_IN_PART = 3  # the exit code
 UNSEEN = {
     "gc": "known from the last run",
@@ -21,6 +21,8 @@ UNSEEN = {
 
 def show(repository: Repository, report: Report) -> None:
     """A report: what would go or went, what stays, and how to go on."""
+    if report.safety != Safety.ATOMIC:
+        click.echo(f"{bold(f'Safety: {report.safety}')}: {safety.told(report.safety)}.")
     change = change_of(repository, report)
     if change is not None:
         show_change(report, change)
@@ -39,7 +41,7 @@ def show(repository: Repository, report: Report) -> None:
 def _show_objects(report: Report) -> None:
     looked_at = report.removed + report.kept
     rest = report.stored.objects - looked_at.objects
-    known = f"; {rest:,} more are {UNSEEN.get(report.job, UNSEEN['gc'])}" if rest else ""
+    known = f"; {rest:,} more are {UNSEEN.get(report.job, 'only counted')}" if rest else ""
     click.echo(f"Run {report.run} looked at {told(looked_at)} in {sum(report.seconds.values()):.1f} s{known}.")
     if commits := report.history.get("commits collected"):
         would = "would go" if report.swept is None else "are gone" if commits > 1 else "is gone"
@@ -98,18 +100,6 @@ def _show_going(report: Report) -> None:
     )
 
 
-def show_ways_on(report: Report, refusal: DesiltError | None) -> None:
-    """How to go on from a plan."""
-    if not (report.removed.objects or report.refs or report.own or any(report.history.values())):
-        return
-    if refusal is not None:
-        click.echo(f"A sweep would be refused now: {refusal}")
-    word = " --confirm" if isinstance(refusal, FirstRun) else ""
-    click.echo(f"Carry it out with: desilt sweep {click.get_current_context().params['repo']} {report.run}{word}")
-    if report.action == Action.DELETE and report.job not in NO_WAY_BACK:
-        click.echo("Plan with --to trash to be able to bring things back.")
-
-
 def outcome(swept: Swept) -> str:
     """What a sweep came to, as a sentence."""
     done = "moved to the trash" if swept.action == Action.TRASH else "removed"
@@ -127,7 +117,7 @@ def finish(report: Report) -> None:
 
 
 def page(repository: Repository, report: Report) -> str:
-    return f"{repository.core.uri}_desilt/runs/{report.job}/{report.run}/report.html"
+    return f"{repository.uri}_desilt/runs/{report.job}/{report.run}/report.html"
 
 
 def told(amount: Amount) -> str:

@@ -8,9 +8,9 @@ from desilt.cli.common import with_repository
 from desilt.cli.output import emit
 from desilt.cli.reports import show as show_report
 from desilt.domain.units import size
-from desilt.jobs.expiration import JOB as EXPIRE
-from desilt.jobs.history import Known, every, report_of
-from desilt.lake.repository import Repository
+from desilt.jobs import registry
+from desilt.repository.protocol import Repository
+from desilt.runs.known import KnownRun, every, report_of
 
 
 class ListedByDefault(click.Group):
@@ -40,7 +40,7 @@ def list_runs(repository: Repository, job: str | None, as_json: bool) -> None:
     )
 
 
-def row(known: Known, *, as_json: bool) -> dict[str, object]:
+def row(known: KnownRun, *, as_json: bool) -> dict[str, object]:
     swept = known.swept
     facts = {"run": known.id, "job": known.job, "started": known.started_at, "state": known.state}
     if as_json:
@@ -54,7 +54,7 @@ def row(known: Known, *, as_json: bool) -> dict[str, object]:
             "edits": known.edits,
             "refs": known.refs,
         }
-    if known.job == EXPIRE:  # it removes nothing
+    if not registry.traits(known.job).removes:
         return {**facts, "planned": planned(known), "removed": "", "size": ""}
     return {
         **facts,
@@ -64,9 +64,9 @@ def row(known: Known, *, as_json: bool) -> dict[str, object]:
     }
 
 
-def planned(known: Known) -> str:
+def planned(known: KnownRun) -> str:
     """So many objects, and what is done to history: “12”, “4 edits, 1 ref”, “12, 3 commits”."""
-    history = (known.edits, "edit" if known.job == EXPIRE else "commit"), (known.refs, "ref")
+    history = (known.edits, registry.traits(known.job).edits), (known.refs, "ref")
     parts = [many(number, noun) for number, noun in history if number]
     return ", ".join([f"{known.planned.objects}", *parts] if known.planned.objects or not parts else parts)
 

@@ -7,17 +7,18 @@ from typing import BinaryIO
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.lake.scenarios import decoded, label
 from desilt.cli.output import show_table
-from desilt.cli.params import Day, Span
+from desilt.cli.params import DAY, SPAN
+from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
-from desilt.cli.scenarios import decoded, label
-from desilt.cli.sweeping import Told, master_option, on_spark
 from desilt.domain.policy import Policy
 from desilt.domain.units import size
-from desilt.jobs.policy_file import read_policy
-from desilt.jobs.simulating import Ask
-from desilt.jobs.simulating import simulate as replay
-from desilt.lake.repository import Repository
+from desilt.executors.executor import Executor
+from desilt.jobs.lifecycle.policy_file import read_policy
+from desilt.jobs.lifecycle.simulate import Rehearsal
+from desilt.jobs.lifecycle.simulate import simulate as replay
+from desilt.repository.protocol import Repository
 from desilt.runs.folder import SIMULATIONS
 from desilt.runs.report import Amount
 from desilt.runs.simulation import PAGE, Side, Simulation, added, day
@@ -29,10 +30,10 @@ ROWS = 40  # of days that a terminal is shown
 @with_repository
 @click.option("--policy", "new", type=click.File("rb"), required=True, metavar="FILE", help="The policy to replay.")
 @click.option("--against", "old", type=click.File("rb"), metavar="FILE", help="Another one, to be compared with it.")
-@click.option("--from", "first", type=Day(), required=True, help="The first day: 2026-01-31, or a time in it.")
-@click.option("--to", "last", type=Day(), help="The last one.  [now]")
-@click.option("--every", type=Span(), default=timedelta(days=1), help="How often a run would have been made.  [1d]")
-@master_option
+@click.option("--from", "first", type=DAY, required=True, help="The first day: 2026-01-31, or a time in it.")
+@click.option("--to", "last", type=DAY, help="The last one.  [now]")
+@click.option("--every", type=SPAN, default=timedelta(days=1), help="How often a run would have been made.  [1d]")
+@with_executor
 def simulate(
     repository: Repository,
     new: BinaryIO,
@@ -40,7 +41,7 @@ def simulate(
     first: datetime,
     last: datetime | None,
     every: timedelta,
-    master: str | None,
+    executor: Executor,
     as_json: bool,
 ) -> None:
     """Say what a policy would have removed on each day, had it been in force; remove nothing.
@@ -51,15 +52,14 @@ def simulate(
 
     The figures and a page with plots are written below _desilt/runs/simulate/: simulation.json and simulation.html.
     """
-    asked = Ask(read(new), read(old) if old else None, first, last, every)
-    progress = Told()
-    found = replay(repository, on_spark(master, progress), asked)
-    progress.finish()
+    asked = Rehearsal(read(new), read(old) if old else None, first, last, every)
+    found = replay(repository, executor, asked)
+    executor.watch.ends()
     if as_json:
         click.echo(found.to_json(), nl=False)
     else:
         show(found)
-        click.echo(f"\nThe page is {repository.core.uri}_desilt/runs/{SIMULATIONS}/{found.run}/{PAGE}")
+        click.echo(f"\nThe page is {repository.uri}_desilt/runs/{SIMULATIONS}/{found.run}/{PAGE}")
 
 
 def read(file: BinaryIO) -> Policy:

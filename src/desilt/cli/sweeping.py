@@ -1,4 +1,4 @@
-"""What commands share that plan and sweep: their options, where the work is done, signs of life, and what is shown."""
+"""What commands share that plan and sweep: their options, and what is shown."""
 
 import functools
 from collections.abc import Callable
@@ -7,54 +7,29 @@ from typing import Any
 
 import click
 
-from desilt import spark
 from desilt.cli import changes
 from desilt.cli.changes import change_of
-from desilt.cli.params import Moment, Share, Span
-from desilt.cli.progress import Progress
-from desilt.cli.reports import finish, show, show_ways_on
-from desilt.jobs.job import Ask, Job
-from desilt.jobs.running import plan, refusal, run
-from desilt.lake.repository import Repository
-from desilt.runs.plan import Action
-from desilt.sources.spread import OnSpark, Spread
-from desilt.sweep.guard import Limits
+from desilt.cli.params import MOMENT, SHARE, SPAN
+from desilt.cli.reports import finish, show
+from desilt.cli.ways_on import show_ways_on, ways_past
+from desilt.executors.executor import Executor
+from desilt.jobs.job import Job
+from desilt.jobs.runner import plan, run
+from desilt.repository.protocol import Repository
+from desilt.runs.steps import Action
+from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
+Words = dict[str, Any]
 DEFAULT = Limits()
 CLOCK_HELP = "Whatever was done here before by another clock, or not for a month: this clock is right."
 
-master_option = click.option("--master", help="A Spark cluster; by default, all cores of this machine.")
-
-
-class Told:
-    """Tells a terminal which stage it is in, how many objects it has dealt with, and how fast."""
-
-    def __init__(self) -> None:
-        self._progress = Progress("starting")
-
-    def begins(self, stage: str) -> None:
-        self._progress.finish()
-        self._progress = Progress(stage)
-
-    def advance(self, objects: int) -> None:
-        self._progress.advance(objects)
-
-    def finish(self) -> None:
-        self._progress.finish()
-
-
-def on_spark(master: str | None, told: Told) -> OnSpark:
-    """The executors, watched."""
-    told.begins("starting Spark")
-    return OnSpark(spark.session(master=master), told)
-
 
 def with_ask(command: Command) -> Command:
-    """What every job can be asked, as options; the command gets ``ask``."""
+    """What every job can be asked, as options; the command gets ``ask``, the words of :meth:`Job.ask`."""
 
     @click.option("--full", is_flag=True, help="Look at everything, whatever the last run saved.")
-    @click.option("--now", type=Moment(), help="Judge ages as of this time; it may look back.")
+    @click.option("--now", type=MOMENT, help="Judge ages as of this time; it may look back.")
     @click.option(
         "--to",
         "action",
@@ -65,7 +40,7 @@ def with_ask(command: Command) -> Command:
     )
     @functools.wraps(command)
     def wrapped(*values: Any, full: bool, now: datetime | None, action: str, **rest: Any) -> None:
-        command(*values, ask=Ask(now=now, full=full, action=Action(action)), **rest)
+        command(*values, ask={"now": now, "full": full, "action": action}, **rest)
 
     return wrapped
 
@@ -73,10 +48,10 @@ def with_ask(command: Command) -> Command:
 def with_limits(command: Command) -> Command:
     """The guards as options; the command gets ``limits``."""
 
-    @click.option("--max-plan-age", type=Span(), default=DEFAULT.max_plan_age, help="Refuse an older plan.  [1d]")
+    @click.option("--max-plan-age", type=SPAN, default=DEFAULT.max_plan_age, help="Refuse an older plan.  [1d]")
     @click.option(
         "--max-share",
-        type=Share(),
+        type=SHARE,
         default=DEFAULT.max_share,
         help="Of all objects or bytes, within a day; and less than the most there was within 30 days.  [30%]",
     )
@@ -108,24 +83,25 @@ def with_limits(command: Command) -> Command:
 
 
 def plan_and_show(
-    job: Job, repository: Repository, spread: Spread, told: Told, ask: Ask, limits: Limits, *, as_json: bool
+    job: Job[Any], repository: Repository, executor: Executor, ask: Words, limits: Limits, *, as_json: bool
 ) -> None:
     """Plan, then say what would go, what stays, and how to go on."""
-    report = plan(job, repository, spread, ask)
-    told.finish()
+    report = plan(job, repository, executor, job.ask(**ask), limits)
+    executor.watch.ends()
     if as_json:
         click.echo(changes.as_json(report, change_of(repository, report)), nl=False)
     else:
         show(repository, report)
-        show_ways_on(report, refusal(job, repository, report.run, limits))
+        show_ways_on(report)
 
 
 def run_and_show(
-    job: Job, repository: Repository, spread: Spread, told: Told, ask: Ask, limits: Limits, *, as_json: bool
+    job: Job[Any], repository: Repository, executor: Executor, ask: Words, limits: Limits, *, as_json: bool
 ) -> None:
     """Plan and sweep, say what came of it, and leave with the exit code that it deserves."""
-    reports = run(job, repository, spread, ask, limits)
-    told.finish()
+    with ways_past():
+        reports = run(job, repository, executor, job.ask(**ask), limits)
+    executor.watch.ends()
     for finished in reports[:-1]:
         click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)
     if as_json:

@@ -6,7 +6,6 @@ newest one lists first.
 """
 
 import base64
-import re
 from datetime import datetime, timedelta
 from urllib.parse import unquote
 
@@ -16,8 +15,6 @@ YEAR_4000_MS = 64_060_588_800_000
 UID_BYTES = 12
 PARTITION_OBJECTS = 50_000
 PARTITION_AGE = timedelta(hours=1)
-OBJECT = re.compile(r"branches/[0-9a-v]{20}/[0-9]{14}_[0-9a-v]{20}/([0-9a-v]{20}|[0-9a-f]{16}\.partial)")
-TABLE = re.compile(r"_lakefs/([0-9a-f]{64}|[0-9a-f]{16}\.partial)")  # a range, a metarange, or what a put left
 
 
 def uid(now: datetime, entropy: bytes) -> str:
@@ -48,16 +45,6 @@ def partition_time(name: str) -> datetime:
 def boundary(at: datetime) -> str:
     """What sorts before the name of every partition opened at ``at`` or earlier, and after all later ones."""
     return f"{YEAR_4000_MS - int(at.timestamp() * 1000):014d}"
-
-
-def is_object(address: str) -> bool:
-    """Whether desilt itself could have given an object this address, below a repository's prefix."""
-    return OBJECT.fullmatch(address) is not None
-
-
-def is_table(address: str) -> bool:
-    """Whether it is the file of a range or a metarange."""
-    return TABLE.fullmatch(address) is not None
 
 
 def repository_prefix(repository: str) -> str:

@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from desilt.domain.keeping import Detour, Keep, kept, walk_down
+from desilt.domain.history import SHORT
+from desilt.domain.keeping import Detour, KeepCounts, kept, walk_down
 from desilt.domain.potential import reach
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound, Unreadable
-
-SHORT = 12  # characters of an id, for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def expire(
     refs: Sequence[Ref],
     *,
     before: datetime,
-    keep: Keep | None = None,
+    keep: KeepCounts | None = None,
     delete_expired_tags: bool = False,
     delete_expired_branches: bool = False,
     protected: Mapping[str, str] | None = None,

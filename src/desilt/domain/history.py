@@ -14,6 +14,8 @@ from typing import Protocol, TypeVar
 from desilt.domain.identity import commit_hash
 from desilt.domain.times import EPOCH, SECOND, seconds
 
+SHORT = 12  # characters of an id, for people
+
 Fetch = Callable[[str], "Commit"]
 
 

@@ -1,6 +1,6 @@
 """Which old commits a person still wants to see, and where a parent is looked for when it is not among them.
 
-:class:`Keep` asks for the last few of each ref, one a day, a week, a month, a year.
+:class:`KeepCounts` asks for the last few of each ref, one a day, a week, a month, a year.
 It looks at a ref's own line, the first parents from its tip down: the states that
 the ref has had. A commit that came in through a merge was never the state of the
 ref, however new it is. Days are UTC's, weeks begin on Monday (ISO 8601).
@@ -25,7 +25,7 @@ class Dated(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class KeepCounts:
     """How many buckets of each size are kept, counted down from the tip; young commits count too."""
 
     last: int = 0  # each commit is a bucket of its own
@@ -52,7 +52,7 @@ BUCKETS: Mapping[str, Callable[[str, datetime], Hashable]] = {
 }
 
 
-def kept(nodes: Mapping[str, Dated], tips: Iterable[tuple[str, str]], keep: Keep) -> dict[str, str]:
+def kept(nodes: Mapping[str, Dated], tips: Iterable[tuple[str, str]], keep: KeepCounts) -> dict[str, str]:
     """The commits that ``keep`` holds, each with a reason; ``tips`` are refs, as people call them, and their tips.
 
     Of each bucket that has a commit on a ref's line the newest is kept, which is the

@@ -40,7 +40,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class KeepRule:
     """Paths that no rule removes. Either a plain prefix or a glob, in which ``*`` crosses slashes too."""
 
     id: str
@@ -64,7 +64,7 @@ class BranchRule:
 class Policy:
     rules: tuple[Rule, ...]
     tags: Tags = Tags.HOLD
-    keep: tuple[Keep, ...] = ()
+    keep: tuple[KeepRule, ...] = ()
     branches: tuple[BranchRule, ...] = ()
     description: str = ""  # for people: no part of the fingerprint
 
@@ -136,8 +136,8 @@ def _rule(name: str, body: object, noncurrent_only: bool) -> Rule:
     return rule
 
 
-def _keeps(value: object, taken: set[str]) -> tuple[Keep, ...]:
-    found: list[Keep] = []
+def _keeps(value: object, taken: set[str]) -> tuple[KeepRule, ...]:
+    found: list[KeepRule] = []
     for number, body in enumerate(items("keep", value), 1):
         where = f"keep {number}"
         said = fields(where, body, OF_KEEP)
@@ -149,7 +149,7 @@ def _keeps(value: object, taken: set[str]) -> tuple[Keep, ...]:
         if name in taken:
             raise bad(where, f"the id {name!r} is taken", "give it an id of its own")
         taken.add(name)
-        found.append(Keep(name, prefix, glob))
+        found.append(KeepRule(name, prefix, glob))
     return tuple(found)
 
 

@@ -6,7 +6,10 @@ from desilt.errors import BadRequest
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+NANOSECONDS = 1_000_000_000  # in a second
 LAST = datetime(2106, 1, 1, tzinfo=UTC)  # names hold seconds in four bytes
+CLOCK_MARGIN = timedelta(minutes=10)  # two clocks may be so far apart, and neither is called wrong
+IN_FLIGHT = timedelta(minutes=10)  # by then, a request that somebody sent has arrived, or never will
 
 
 def microseconds(moment: datetime) -> int:

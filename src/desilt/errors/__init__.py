@@ -1,54 +1,70 @@
 """Every error desilt raises on purpose, cut by what the caller does next.
 
     DesiltError
-    ├── BadRequest          mend the request and ask again                (exit 2)
-    │   ├── InvalidName     a repository, branch or tag name
-    │   ├── InvalidPath     a path that nobody may write to
-    │   ├── InvalidRef      a ref expression that cannot be parsed
-    │   └── InvalidUri      where a lake, a database or objects are said to be
-    ├── NotFound            what was named is not there                   (exit 1)
-    ├── Gone                it was there, and a run removed it            (exit 1)
-    │   └── CommitGone      a commit that no ref reached any more
-    ├── Conflict            the state forbids it: look, then decide       (exit 1)
-    │   ├── AlreadyExists
-    │   ├── Dirty           uncommitted changes are in the way
-    │   ├── NothingToCommit
-    │   ├── BranchMoved     somebody else was faster; try again
-    │   ├── BadTicket       altered, foreign, used or expired: ask for a new one
-    │   ├── BaseAbandoned   where two histories met is no longer part of them
-    │   ├── BeingCollected  a run is removing a file that a new commit needs; try again later
-    │   ├── WrongClock      this clock disagrees with the store's or with history
-    │   └── MergeConflict   both sides changed the same paths
-    ├── Unreadable          stored data is not what it must be            (exit 1)
-    │   ├── CorruptTable    a range or metarange
-    │   │   └── MissingTable    its file is not there
-    │   ├── JournalBroken   a record of a move is missing beside the objects
-    │   └── NewerSchema     a database of a later desilt
-    ├── StorageFailed       the disk, database or bucket said no          (exit 1)
-    ├── Refused             a guard said no, and nothing was removed      (exit 10)
-    │   ├── StalePlan       plan again
-    │   ├── StaleInventory  take a newer one
-    │   ├── OtherPolicy     the plan was made for something else
-    │   ├── OutgrownPolicy  the repository has changed under its policy
-    │   ├── StagedLost      a staged copy that kept it may be lost with a database
-    │   ├── TooMuch         a larger share than --max-share
+    ├── BadRequest              mend the request and ask again                (exit 2)
+    │   ├── InvalidName         a repository, branch or tag name
+    │   ├── InvalidPath         a path that nobody may write to
+    │   ├── InvalidRef          a ref expression that cannot be parsed
+    │   └── InvalidUri          where a lake, a database or objects are said to be
+    ├── NotFound                what was named is not there                   (exit 1)
+    ├── Gone                    it was there, and a run removed it            (exit 1)
+    │   └── CommitGone          a commit that no ref reached any more
+    ├── Conflict                the state forbids it: look, then decide       (exit 1)
+    │   ├── AlreadyExists       choose another name
+    │   ├── Dirty               uncommitted changes are in the way
+    │   ├── NothingToCommit     no change is staged
+    │   ├── BranchMoved         somebody else was faster; try again
+    │   ├── BadTicket           altered, foreign, used or expired: ask for a new one
+    │   ├── BaseAbandoned       where two histories met is no longer part of them
+    │   ├── BeingCollected      a run is removing a file that a new commit needs; try again later
+    │   ├── WrongClock          nothing is committed or uploaded by this clock: another, or history, contradicts it
+    │   └── MergeConflict       both sides changed the same paths
+    ├── Unreadable              stored data is not what it must be            (exit 1)
+    │   ├── Damaged             a file, by name
+    │   │   ├── CorruptTable    a range or metarange: restore it from a copy
+    │   │   │   └── MissingTable    its file is not there
+    │   │   ├── DamagedInventory    one that was supplied: take another
+    │   │   ├── DamagedRun      a file of a run: plan again
+    │   │   ├── DamagedWatermark    where the last run ended: pass --full
+    │   │   └── NotReadBack     a cache, or what a run has just written: run again
+    │   ├── Malformed           bytes of a table whose name is not known (in desilt.sstable)
+    │   ├── JournalBroken       a record of a move is missing beside the objects
+    │   └── NewerSchema         a database of a later desilt
+    ├── StorageFailed           the disk, database or bucket said no          (exit 1)
+    ├── WorkFailed              a worker or an executor did: the same again   (exit 1)
+    ├── Refused                 a guard said no, and nothing was removed      (exit 10)
+    │   ├── StalePlan           plan again
+    │   ├── StaleInventory      take a newer one
+    │   ├── PlanOutdated        the plan was made for something else: plan again
+    │   │   ├── OtherRepository     another repository
+    │   │   ├── PolicyReplaced      another policy
+    │   │   ├── RecoveredSince      the database as it was before it was recovered
+    │   │   ├── HistoryLost         a history that the database no longer has
+    │   │   ├── EditedSince         history as it was before an edit
+    │   │   ├── NoLongerFits        refs or commits that are no longer so
+    │   │   ├── HeldSince           a prefix that somebody ordered to be held since
+    │   │   └── RunGivenUp          a run that was cut off, and given up
+    │   ├── OutgrownPolicy      the repository has changed under its policy
+    │   ├── StagedLost          a staged copy that kept it may be lost with a database
+    │   ├── TooMuch             a larger share than --max-share
     │   │   └── Shrinks         of the most there was within 30 days
-    │   ├── TooMany         more objects than --max-objects
-    │   ├── NothingHeld     no address is held by anything
-    │   ├── FirstRun        look at the plan, then --confirm
-    │   ├── WentBack        the database knows less than the store: it was restored
-    │   ├── WrongTime       clocks disagree, or ran backwards
-    │   └── OutsidePrefix   an address that is not an object of this repository
-    └── Locked              another run is at work                        (exit 11)
-        └── FencedOff       another run took over from this one
+    │   ├── TooMany             more objects than --max-objects
+    │   ├── NothingHeld         no address is held by anything
+    │   ├── FirstRun            look at the plan, then --confirm
+    │   ├── WentBack            the database knows less than the store: it was restored
+    │   ├── WrongTime           nothing is removed by this clock: another, or the past, contradicts it
+    │   └── OutsidePrefix       an address that is not an object of this repository
+    ├── Locked                  another run is at work                        (exit 11)
+    │   └── FencedOff           another run took over from this one
+    └── ReplayFailed            an operation of a scenario (in desilt.testing; exits as that operation does)
 
-A message is one line: the thing by name, the fact, and the way out.
+A message is one line: the thing by name, the fact, and the way out. Each class has a
+``code``, which stays what it is when a class or a message gets a better name.
 """
 
 from desilt.errors.base import (
     BadRequest,
     CommitGone,
-    CorruptTable,
     DesiltError,
     Gone,
     InvalidName,
@@ -56,11 +72,11 @@ from desilt.errors.base import (
     InvalidRef,
     InvalidUri,
     JournalBroken,
-    MissingTable,
     NewerSchema,
     NotFound,
     StorageFailed,
     Unreadable,
+    WorkFailed,
 )
 from desilt.errors.conflicts import (
     AlreadyExists,
@@ -74,12 +90,31 @@ from desilt.errors.conflicts import (
     NothingToCommit,
     WrongClock,
 )
+from desilt.errors.damaged import (
+    CorruptTable,
+    Damaged,
+    DamagedInventory,
+    DamagedRun,
+    DamagedWatermark,
+    MissingTable,
+    NotReadBack,
+)
+from desilt.errors.outdated import (
+    EditedSince,
+    HeldSince,
+    HistoryLost,
+    NoLongerFits,
+    OtherRepository,
+    PlanOutdated,
+    PolicyReplaced,
+    RecoveredSince,
+    RunGivenUp,
+)
 from desilt.errors.refusals import (
     FencedOff,
     FirstRun,
     Locked,
     NothingHeld,
-    OtherPolicy,
     OutgrownPolicy,
     OutsidePrefix,
     Refused,
@@ -104,11 +139,18 @@ __all__ = [
     "CommitGone",
     "Conflict",
     "CorruptTable",
+    "Damaged",
+    "DamagedInventory",
+    "DamagedRun",
+    "DamagedWatermark",
     "DesiltError",
     "Dirty",
+    "EditedSince",
     "FencedOff",
     "FirstRun",
     "Gone",
+    "HeldSince",
+    "HistoryLost",
     "InvalidName",
     "InvalidPath",
     "InvalidRef",
@@ -118,13 +160,19 @@ __all__ = [
     "MergeConflict",
     "MissingTable",
     "NewerSchema",
+    "NoLongerFits",
     "NotFound",
+    "NotReadBack",
     "NothingHeld",
     "NothingToCommit",
-    "OtherPolicy",
+    "OtherRepository",
     "OutgrownPolicy",
     "OutsidePrefix",
+    "PlanOutdated",
+    "PolicyReplaced",
+    "RecoveredSince",
     "Refused",
+    "RunGivenUp",
     "Shrinks",
     "StagedLost",
     "StaleInventory",
@@ -134,6 +182,7 @@ __all__ = [
     "TooMuch",
     "Unreadable",
     "WentBack",
+    "WorkFailed",
     "WrongClock",
     "WrongTime",
     "span",

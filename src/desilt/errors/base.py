@@ -1,7 +1,9 @@
-"""What was asked for wrongly, is not there, or cannot be read."""
+"""What was asked for wrongly, is not there, or cannot be read; and what every error has."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 ODD_BYTE = re.compile(r"[\udc80-\udcff]")
 IN_REPR = re.compile(r"(?<!\\)\\udc(?=[89a-f][0-9a-f])")
@@ -21,22 +23,38 @@ class DesiltError(Exception):
     """Nothing was changed, unless the message says so."""
 
     exit_code = 1
+    code = "error"
 
     def __init__(self, message: str = "") -> None:
         super().__init__(sentence(message))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Whatever arguments a class takes: an error that an executor raised arrives as it was."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[DesiltError], said: tuple[Any, ...], facts: Mapping[str, Any]) -> DesiltError:
+    error = kind.__new__(kind, *said)
+    error.__dict__.update(facts)
+    return error
+
 
 class BadRequest(DesiltError):
     exit_code = 2
+    code = "bad-request"
 
 
 class InvalidName(BadRequest):
+    code = "invalid-name"
+
     def __init__(self, kind: str, name: str, rule: str) -> None:
         self.kind, self.name = kind, name
         super().__init__(f"{name!r} cannot be the name of a {kind}: {rule}")
 
 
 class InvalidPath(BadRequest):
+    code = "invalid-path"
+
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         shown = path if len(path) <= 80 else path[:77] + "…"
@@ -44,22 +62,28 @@ class InvalidPath(BadRequest):
 
 
 class InvalidRef(BadRequest):
+    code = "invalid-ref"
+
     def __init__(self, ref: str, reason: str) -> None:
         self.ref = ref
         super().__init__(f"{ref!r} is not a ref: {reason}; write a branch, a tag or a commit, then ~N, ^N or @")
 
 
 class InvalidUri(BadRequest):
-    pass
+    code = "invalid-uri"
 
 
 class NotFound(DesiltError):
+    code = "not-found"
+
     def __init__(self, kind: str, name: str, way_out: str = "") -> None:
         self.kind, self.name = kind, name
         super().__init__(f"there is no {kind} {name!r}" + (f"; {way_out}" if way_out else ""))
 
 
 class Gone(DesiltError):
+    code = "gone"
+
     def __init__(self, path: str, run: str, rule: str, at: datetime) -> None:
         self.path, self.run, self.rule, self.at = path, run, rule, at
         super().__init__(
@@ -69,6 +93,8 @@ class Gone(DesiltError):
 
 
 class CommitGone(Gone):
+    code = "commit-gone"
+
     def __init__(self, commit: str, run: str, at: datetime) -> None:
         self.commit, self.run, self.at = commit, run, at
         DesiltError.__init__(
@@ -79,21 +105,12 @@ class CommitGone(Gone):
 
 
 class Unreadable(DesiltError):
-    pass
-
-
-class CorruptTable(Unreadable):
-    def __init__(self, name: str, reason: str) -> None:
-        self.name, self.reason = name, reason
-        super().__init__(f"table {name} is corrupt: {reason}; restore this file from a copy, nothing was read from it")
-
-
-class MissingTable(CorruptTable):
-    def __init__(self, name: str) -> None:
-        super().__init__(name, "its file is missing")
+    code = "unreadable"
 
 
 class JournalBroken(Unreadable):
+    code = "journal-broken"
+
     def __init__(self, generation: int, repository: str) -> None:
         self.generation, self.repository = generation, repository
         super().__init__(
@@ -103,10 +120,22 @@ class JournalBroken(Unreadable):
 
 
 class NewerSchema(Unreadable):
+    code = "newer-schema"
+
     def __init__(self, found: int, known: int) -> None:
         self.found, self.known = found, known
         super().__init__(f"the database has schema {found}, this desilt knows up to {known}; upgrade desilt")
 
 
 class StorageFailed(DesiltError):
-    pass
+    code = "storage-failed"
+
+
+class WorkFailed(DesiltError):
+    """What a piece of work failed of elsewhere, in a line; its whole story is in the log."""
+
+    code = "work-failed"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = " ".join(reason.split())
+        super().__init__(f"a piece of work failed: {self.reason}; the same command goes on, and with -v it tells more")

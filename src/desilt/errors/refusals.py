@@ -1,8 +1,12 @@
 """What guards and locks say no to."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from math import ceil
+from types import MappingProxyType
+from typing import Any, Self
 
-from desilt.errors.base import DesiltError
+from desilt.errors.base import DesiltError, sentence
 
 
 class Refused(DesiltError):
@@ -10,6 +14,29 @@ class Refused(DesiltError):
 
     exit_code = 10
     code = "refused"
+    let_pass: Mapping[str, Any] | None = None  # the limits that say yes to it, where there are such
+    others: "tuple[Refused, ...]" = ()  # that say no as well
+    passes: str | None = None  # the words that let all of them pass, where there are such
+    run: str = ""
+
+    def __init__(self, fact: str = "", way_out: str = "") -> None:
+        self.fact, self.way_out = fact, way_out
+        super().__init__("; ".join(filter(None, [fact, way_out])))
+
+    def with_others(self, others: "Sequence[Refused]", *, run: str, passes: str | None) -> Self:
+        """The first of some refusals, which tells the others, too."""
+        self.others, self.run, self.passes = tuple(others), run, passes
+        if others:
+            ways_out = [f"look at plan {run}, and if it is right, pass {passes}"]
+            if passes is None:  # a yes to the rest would be of no use
+                ways_out = [one.way_out for one in self.all if one.let_pass is None]
+            self.args = (sentence("; ".join(dict.fromkeys([*(one.fact for one in self.all), *ways_out]))),)
+        return self
+
+    @property
+    def all(self) -> "list[Refused]":
+        """It, and the others."""
+        return [self, *self.others]
 
 
 class StalePlan(Refused):
@@ -17,8 +44,9 @@ class StalePlan(Refused):
 
     def __init__(self, run: str, age: timedelta, limit: timedelta) -> None:
         self.run, self.age, self.limit = run, age, limit
+        self.let_pass = {"max_plan_age": timedelta(days=ceil(age / timedelta(days=1)))}
         super().__init__(
-            f"plan {run} is {span(age)} old, the limit is {span(limit)}; plan again, or raise --max-plan-age"
+            f"plan {run} is {span(age)} old, the limit is {span(limit)}", "plan again, or raise --max-plan-age"
         )
 
 
@@ -28,17 +56,9 @@ class StaleInventory(Refused):
     def __init__(self, uri: str, age: timedelta, limit: timedelta) -> None:
         self.uri, self.age, self.limit = uri, age, limit
         super().__init__(
-            f"inventory {uri} is {span(age)} old, the limit is {span(limit)}; "
-            "take a newer one, or raise --max-inventory-age"
+            f"inventory {uri} is {span(age)} old, the limit is {span(limit)}",
+            "take a newer one, or raise --max-inventory-age",
         )
-
-
-class OtherPolicy(Refused):
-    code = "other-policy"
-
-    def __init__(self, run: str, fact: str) -> None:
-        self.run = run
-        super().__init__(f"plan {run} {fact}; plan again")
 
 
 class StagedLost(Refused):
@@ -47,8 +67,8 @@ class StagedLost(Refused):
     def __init__(self, since: datetime) -> None:
         super().__init__(
             f"the database was restored, and what was staged since {since:%Y-%m-%d %H:%M} UTC is lost: a staged copy "
-            "may have kept what is to go; stage again what is wanted, then let go of the rest with "
-            "`desilt gc run --after-restore`"
+            "may have kept what is to go",
+            "stage again what is wanted, then release the rest with `desilt gc run --after-restore`",
         )
 
 
@@ -57,8 +77,8 @@ class OutgrownPolicy(Refused):
 
     def __init__(self, fact: str) -> None:
         super().__init__(
-            f"the policy does not fit what is in the repository by now: {fact}; "
-            "mend it, or if it is meant so, set it again with --confirm"
+            f"the policy does not fit what is in the repository by now: {fact}",
+            "mend it, or if it is meant so, set it again with --confirm",
         )
 
 
@@ -69,9 +89,11 @@ class TooMuch(Refused):
         self.what, self.going, self.total, self.limit = what, going, total, limit
         before = f" and {recent:,} went in the last day" if recent else ""
         share = (going + recent) / (total + recent) if total + recent else 1.0
+        self.share = min(ceil(share * 100) / 100, 1.0)
+        self.let_pass = {"max_share": self.share}
         super().__init__(
-            f"{going:,} of {total:,} {what} would go{before}: {share:.0%}, the limit is {limit:.0%}; "
-            "look at the plan, then raise --max-share if it is right"
+            f"{going:,} of {total:,} {what} would go{before}: {share:.0%}, the limit is {limit:.0%}",
+            "look at the plan, then raise --max-share if it is right",
         )
 
 
@@ -80,10 +102,13 @@ class Shrinks(TooMuch):
 
     def __init__(self, what: str, left: int, largest: int, at: datetime, limit: float) -> None:
         self.what, self.left, self.largest, self.limit = what, left, largest, limit
+        share = (largest - left) / largest if largest else 1.0
+        self.share = min(ceil(share * 100) / 100, 1.0)
+        self.let_pass = {"max_share": self.share}
         Refused.__init__(
             self,
             f"{left:,} {what} would be left of the {largest:,} that there were on {at:%Y-%m-%d}: "
-            f"{1 - left / largest:.0%} less, the limit is {limit:.0%} within 30 days; "
+            f"{share:.0%} less, the limit is {limit:.0%} within 30 days",
             "look at the plan, then raise --max-share if it is right",
         )
 
@@ -93,39 +118,48 @@ class TooMany(Refused):
 
     def __init__(self, objects: int, limit: int) -> None:
         self.objects, self.limit = objects, limit
+        self.let_pass = {"max_objects": objects}
         super().__init__(
-            f"{objects:,} objects would go, the limit is {limit:,}; look at the plan, or raise --max-objects"
+            f"{objects:,} objects would go, the limit is {limit:,}", "look at the plan, or raise --max-objects"
         )
 
 
 class NothingHeld(Refused):
     code = "nothing-held"
+    let_pass = MappingProxyType({"allow_empty": True})
 
     def __init__(self, repository: str) -> None:
         self.repository = repository
         super().__init__(
-            f"nothing in {repository!r} is held by any commit, staging area or ticket, so everything would go; "
-            "if that is so, pass --allow-empty"
+            f"nothing in {repository!r} is held by any commit, staging area or ticket, so everything would go",
+            "if that is so, pass --allow-empty",
         )
 
 
 class FirstRun(Refused):
     code = "first-run"
+    let_pass = MappingProxyType({"confirm": True})
 
     def __init__(self, job: str, run: str) -> None:
         self.job, self.run = job, run
         super().__init__(
-            f"this policy of {job!r} was never carried out here before, or not as far; "
-            f"look at plan {run}, then pass --confirm"
+            f"this policy of {job!r} was never carried out here before, or not as far",
+            f"look at plan {run}, then pass --confirm",
         )
 
 
 class WentBack(Refused):
     code = "went-back"
 
-    def __init__(self, fact: str, way_out: str = "bring back what it lacks with `desilt lake recover`") -> None:
+    def __init__(
+        self,
+        fact: str,
+        way_out: str = "bring back what it lacks with `desilt lake recover`",
+        let_pass: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.let_pass = let_pass
         super().__init__(
-            f"{fact}: was the database restored from a copy? What was held since would count as garbage; {way_out}"
+            f"{fact}: was the database restored from a copy? What was held since would count as garbage", way_out
         )
 
 
@@ -133,11 +167,17 @@ class WrongTime(Refused):
     code = "wrong-time"
 
     def __init__(
-        self, ours: datetime, theirs: datetime, whose: str, way_out: str = "mend the one that is wrong"
+        self,
+        ours: datetime,
+        theirs: datetime,
+        whose: str,
+        way_out: str = "mend the one that is wrong",
+        let_pass: Mapping[str, Any] | None = None,
     ) -> None:
-        self.ours, self.theirs = ours, theirs
+        self.ours, self.theirs, self.let_pass = ours, theirs, let_pass
         there = f"{whose} {theirs:%Y-%m-%d %H:%M:%S} UTC"
-        super().__init__(f"this clock says {ours:%Y-%m-%d %H:%M:%S} UTC, {there}; {way_out}")
+        here = f"nothing is removed or brought back by this clock: it says {ours:%Y-%m-%d %H:%M:%S} UTC"
+        super().__init__(f"{here}, {there}", way_out)
 
 
 class OutsidePrefix(Refused):
@@ -145,11 +185,12 @@ class OutsidePrefix(Refused):
 
     def __init__(self, run: str, address: str) -> None:
         self.run, self.address = run, address
-        super().__init__(f"plan {run} names {address!r}, which is not an object of this repository; plan again")
+        super().__init__(f"plan {run} names {address!r}, which is not an object of this repository", "plan again")
 
 
 class Locked(DesiltError):
     exit_code = 11
+    code = "locked"
 
     def __init__(self, run: str, owner: str, silent: timedelta) -> None:
         self.run, self.owner = run, owner
@@ -159,6 +200,8 @@ class Locked(DesiltError):
 
 
 class FencedOff(Locked):
+    code = "fenced-off"
+
     def __init__(self, run: str, by: str) -> None:
         self.run, self.by = run, by
         taker = f"run {by}" if by else "another"

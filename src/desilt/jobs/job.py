@@ -1,106 +1,120 @@
-"""What a job brings to the run that all of them share: how it marks, and what it saves for its next run."""
+"""What a job brings to the run that all of them share: what it can be asked, how it marks, and its traits."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar
 
-from desilt.domain.expiry import Wish
-from desilt.domain.policy import Policy
 from desilt.domain.run import Run
 from desilt.errors import BadRequest, span
-from desilt.jobs.judging import Answer
-from desilt.lake.database import Transaction
-from desilt.lake.dropped import KEPT
-from desilt.lake.ledger import BatchRow
-from desilt.lake.locks import Lock
-from desilt.lake.repository import Repository
-from desilt.runs.history import Change
-from desilt.runs.plan import Action, Plan
+from desilt.executors.executor import Executor, Watch
+from desilt.jobs.options import options_of, told
+from desilt.logs import logger
+from desilt.records.ledger import BatchRow
+from desilt.repository.protocol import Repository
+from desilt.repository.source import Source
+from desilt.runs.history import HistoryChange
+from desilt.runs.plan import Evidence, Next, Plan
 from desilt.runs.report import Amount
-from desilt.sources.lake import LakeSource
-from desilt.sources.spread import Spread, Watch
+from desilt.runs.steps import Action, Step
 
+O = TypeVar("O")  # noqa: E741  the options of a job
+DROPPED_FOR = timedelta(days=1)
+LONGEST_DROPPED_FOR = timedelta(days=30)  # for which it is known what lost a reference
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What the person who starts a run wants of it."""
-
-    now: datetime | None = None  # None: what the clock says
-    branch: str | None = None  # None: the whole repository
-    full: bool = False  # look at everything, whatever the last run saved
-    action: Action = Action.DELETE
-    inventory: str | None = None  # a listing that somebody else made
-    max_inventory_age: timedelta = timedelta(hours=48)
-    policy: Policy | None = None  # None: the one that was set for the repository
-    wish: Wish | None = None  # of history
-    older_than: timedelta | None = None  # None: what is usual for the job
-    unreached_for: timedelta = timedelta(0)  # commits that something let go of since then stay
-    keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
-    dropped_for: timedelta = timedelta(days=1)  # objects that something pointed to since then stay
-    after_restore: bool = False  # what a restored database lost may go
-
-
-def dropped_since(ask: Ask, *clocks: datetime) -> datetime | None:
-    """Since when what something pointed to is left alone, by whichever clock says longer; None: it is not."""
-    if ask.dropped_for > KEPT:
-        asked = span(ask.dropped_for)
-        raise BadRequest(f"--dropped-for {asked} is longer than that is known; give at most {span(KEPT)}")
-    return min(clocks) - ask.dropped_for if ask.dropped_for else None
-
-
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """What a mark found, and from what."""
-
-    answer: Answer
-    policy: str
-    before: datetime
-    branches: Mapping[str, str]  # names by uid
-    inputs: Mapping[str, int]
-    seconds: Mapping[str, float]  # by stage
-    generation: int
-    mark: str
-    held: int
-    stored: Amount  # all there is where it looked
-    measure: str  # of what
-    base: str
-    saves: Mapping[str, Any] | None
-    watches: Mapping[str, Any] | None = None
-    refs: Sequence[Mapping[str, str]] = ()  # branches that go too
-    holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept
-    besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
-    by: str = "branch"  # what the first key of what goes is
-    history: Mapping[str, Any] | None = None  # what is done to commits
-    change: Change | None = None  # the same, to be looked at
-    told: Mapping[str, int] = field(default_factory=dict)  # the same, in figures
-    tidies: Sequence[Mapping[str, Any]] = ()  # files of desilt itself that are needed no longer
-    period: timedelta | None = None  # how long what goes was kept at least; None: the policy says so
-    dropped_for: timedelta = timedelta(0)  # what something pointed to since then is left alone by a sweep, too
-
-
+log = logger(__name__)
 COMMITTED = "committed objects"
 STORED = "stored objects"
 COMMITS = "commits"
 
-Fates = Callable[[Repository, Lock, Plan], Mapping[str, str]]  # what became of the refs that a plan names
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[O]):
+    """What the person who starts a run wants of it."""
+
+    options: O  # of the job itself
+    now: datetime | None = None  # None: what the clock says
+    action: Action = Action.DELETE
+    full: bool = False  # look at everything, whatever the last run saved
 
 
-class Save(Protocol):
-    """What follows once every planned object has an outcome; the watermark is written in the returned function."""
-
-    def __call__(
-        self, plan: Plan, source: LakeSource, spread: Spread, batches: list[BatchRow], /
-    ) -> Callable[[Transaction], None]: ...
+ASKED = {name: one for name, one in options_of(Request).items() if name != "options"}
+"""What every job can be asked."""
 
 
-def save_nothing(
-    _plan: Plan, _source: LakeSource, _spread: Spread, _batches: list[BatchRow], /
-) -> Callable[[Transaction], None]:
-    """Every run looks at all there is."""
-    return lambda _: None
+@dataclass(frozen=True, slots=True)
+class Work(Generic[O]):
+    """A mark under way."""
+
+    run: Run
+    repository: Repository
+    source: Source
+    executor: Executor
+    request: Request[O]
+
+    @property
+    def options(self) -> O:
+        return self.request.options
+
+    @property
+    def now(self) -> datetime:
+        """Of what holds: as long as it does by either clock."""
+        return min(self.run.now, self.repository.clock())
+
+    @property
+    def folder(self) -> str:
+        return f"{self.repository.prefix}{self.run.folder}"
+
+    def dropped_since(self, dropped_for: timedelta) -> datetime | None:
+        """Since when what something pointed to is left alone, by whichever clock says longer; None: it is not."""
+        if dropped_for > LONGEST_DROPPED_FOR:
+            longest = span(LONGEST_DROPPED_FOR)
+            raise BadRequest(f"--dropped-for {span(dropped_for)} is longer than that is known; give at most {longest}")
+        return self.now - dropped_for if dropped_for else None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A mark in figures, for its report."""
+
+    before: datetime  # what is from before it may go
+    inputs: Mapping[str, int]
+    seconds: Mapping[str, float]  # by stage
+    objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by what goes (a branch, a rule) and reason
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
+    prefix_bytes: Counter[str] = field(default_factory=Counter)
+    by: str = "branch"  # what the first key of what goes is
+    names: Mapping[str, str] = field(default_factory=dict)  # of branches, by uid
+    holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept
+    besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
+    history: Mapping[str, int] = field(default_factory=dict)  # what is done to commits
+    change: HistoryChange | None = None  # the same, to be looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a mark found: from what, in figures, what is to be done, and what the next run begins with."""
+
+    evidence: Evidence
+    figures: Figures
+    steps: tuple[Step, ...]
+    next: Next | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What else the engine must know of a job."""
+
+    removes: bool = True  # it removes objects, not only from history
+    committed: bool = True  # it removes what commits have: what it removed is gone from history
+    tables: bool = False  # it may remove ranges and metaranges
+    keeps_copied: bool = False  # it keeps what was staged since the copy that records were restored from
+    no_way_back: str = ""  # why `desilt restore` cannot help; "": what it moved to the trash comes back
+    edits: str = "edit"  # what one thing is called that it does to history
 
 
 def nothing_against(_repository: Repository, _plan: Plan) -> str:
@@ -108,18 +122,44 @@ def nothing_against(_repository: Repository, _plan: Plan) -> str:
     return ""
 
 
+def as_planned(_repository: Repository, plan: Plan) -> str:
+    """What the plan was told: there is nothing else to go by."""
+    return plan.evidence.policy
+
+
+def nothing_more(_repository: Repository, _plan: Plan, _batches: Sequence[BatchRow]) -> None:
+    """Once a run has swept, there is nothing else to write."""
+
+
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(Generic[O]):
     """One way for data to leave."""
 
     name: str
-    mark: Callable[[Run, LakeSource, Spread, Ask], Marked]
-    policy: Callable[[Repository, Plan], str]  # what it is told to do there, by now
-    save: Save = save_nothing
-    before: Fates | None = None  # what is done to history before any object is touched
-    after: Fates | None = None  # and to refs once all of them have an outcome
-    heeds_copies: bool = False  # whether it keeps what was staged since the copy that a database was restored from
+    options: type[O]
+    mark: Callable[[Work[O]], Mark]
+    traits: Traits = Traits()
+    policy: Callable[[Repository, Plan], str] = as_planned  # what it is told to do there, by now
     against: Callable[[Repository, Plan], str] = nothing_against  # why its policy does not fit by now
+    publish: Callable[[Repository, Plan, Sequence[BatchRow]], None] = nothing_more  # for others, once swept
+
+    def ask(
+        self,
+        *,
+        now: datetime | str | None = None,
+        action: Action | str = Action.DELETE,
+        full: bool = False,
+        **options: Any,
+    ) -> Request[O]:
+        """A request, from words; the job's own ``options`` among them."""
+        said = told(self.options, options, of=repr(self.name), besides=tuple(ASKED))
+        asked = {"now": now, "full": full}
+        given = {name: ASKED[name].read(value) for name, value in asked.items()}
+        try:
+            chosen = Action(action)
+        except ValueError:
+            raise BadRequest(f"{action!r} is not what can be done; write {' or '.join(Action)}") from None
+        return Request(self.options(**said), action=chosen, **given)
 
 
 class Stages:
@@ -133,5 +173,7 @@ class Stages:
     def __call__(self, stage: str) -> Iterator[None]:
         began = time.monotonic()
         self._watch.begins(stage)
+        log.debug("%s begins", stage)
         yield
         self.seconds[stage] = round(time.monotonic() - began, 3)
+        log.info("%s took %.1f s", stage, self.seconds[stage])

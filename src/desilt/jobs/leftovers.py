@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.frames.buckets import hashed
-from desilt.frames.settled import settled
-from desilt.lake.ledger import BatchRow
-from desilt.lake.repository import Repository
+from desilt.columns.buckets import hashed
+from desilt.columns.files import HeldFile, put
+from desilt.columns.layout import Layout
+from desilt.columns.settled import settled
+from desilt.executors.executor import Executor
+from desilt.inventory.listing import inventory_rows
 from desilt.objects import open_store
 from desilt.objects.store import Result
+from desilt.records.ledger import BatchRow
+from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
-from desilt.sources.held import HeldFile, put
-from desilt.sources.inventory import inventory_rows
-from desilt.sources.spread import Spread
 from desilt.sweep.outcome import HELD_AGAIN, read_outcome
 
 BATCHES_TO_A_FILE = 500
@@ -29,21 +30,30 @@ class Some:
     store: str
     keys: tuple[str, ...]
     settled: Mapping[str, str] | None
+    layout: Layout
     target: str
 
 
 def gather(
-    repository: Repository, spread: Spread, plan: Plan, batches: Sequence[BatchRow], settled: Mapping[str, str] | None
+    repository: Repository,
+    executor: Executor,
+    plan: Plan,
+    batches: Sequence[BatchRow],
+    settled: Mapping[str, str] | None,
 ) -> list[HeldFile]:
     """Files of what is left; with ``settled``, only where no listing would find it again."""
     folder = Folder(repository.store, repository.prefix, run_of(plan))
-    keys = [folder.outcome + one.file for one in batches if one.failed or one.held_again]
+    left = [one for one in batches if one.failed or one.held_again]
+    keys = [folder.outcome + one.file for one in left]
     groups = [keys[at : at + BATCHES_TO_A_FILE] for at in range(0, len(keys), BATCHES_TO_A_FILE)]
     asked = [
-        Some(repository.store.uri, tuple(group), settled, f"{folder.pending}left-{number:05d}.parquet")
+        Some(
+            repository.store.uri, tuple(group), settled, repository.layout, f"{folder.pending}left-{number:05d}.parquet"
+        )
         for number, group in enumerate(groups)
     ]
-    return [file for file in spread(write_left, asked) if file.rows]
+    written = executor(write_left, asked, rows=sum(one.asked + one.held_again for one in left))
+    return [file for file in written if file.rows]
 
 
 def write_left(some: Some) -> HeldFile:
@@ -56,5 +66,5 @@ def write_left(some: Some) -> HeldFile:
     table = inventory_rows(*columns)
     if some.settled is None:
         return put(store, some.target, hashed(table, columns[0]))
-    over = pa.array(settled(table, some.settled))
+    over = pa.array(settled(table, some.settled, some.layout))
     return put(store, some.target, hashed(table.filter(over), columns[0].filter(over)))

@@ -1,97 +1,87 @@
-"""What a guard looks at besides the plan: clocks, earlier runs, and whether the database still knows its own past."""
+"""What a guard looks at besides the plan: clocks, earlier runs, and whether the records still know their own past."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from typing import Any
 
-from desilt.clock import ManualClock
 from desilt.domain.run import Run, started
-from desilt.errors import DesiltError
+from desilt.domain.times import CLOCK_MARGIN
+from desilt.errors import DesiltError, WrongTime
 from desilt.jobs.job import Job
-from desilt.lake import ledger, repositories, restored, timekeeping, traces
-from desilt.lake.database import Transaction
-from desilt.lake.repository import Repository
+from desilt.objects import store_clock
+from desilt.records import ledger
+from desilt.repository.gate import Standing
+from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Amount
-from desilt.sweep.guard import CLOCKS, WINDOW, Situation
+from desilt.sweep.guard import WINDOW, Situation
 
 
-def situation(job: Job, repository: Repository, made: Plan) -> Situation:
+def situation(job: Job[Any], repository: Repository, made: Plan) -> Situation:
     """How things are as ``made`` is about to be swept."""
-    now = repository.clock()
-    quiet = quiet_since(repository, made.probed)  # before the store is asked for the time
+    now, gate = repository.clock(), repository.gate
+    quiet = gate.quiet_since(made.probed)  # before the store is asked for the time
     earlier = [plan for plan in seen_before(repository, job) if plan.run != made.run]
-    with repository.database.read() as tx:
+    standing = gate.standing([made.evidence.revision, *(plan.evidence.revision for plan in earlier)])
+    with repository.records.read() as tx:
         runs = ledger.every(tx, repository.uid)
-        recovered, ask_again_from = restored.recovery(tx, repository.uid)
-        return Situation(
-            now,
-            timekeeping.store_time(repository.store),
-            repository.uid,
-            repository.name,
-            job.policy(repository, made),
-            [row for row in runs if row.id != made.run],
-            Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW)),
-            same_past=knows(tx, repository, made),
-            edited=repositories.edited(tx, repository.uid),
-            lost=lost(tx, repository, made, earlier),
-            against=job.against(repository, made) if made.removes.objects or made.refs else "",
-            recovered=recovered,
-            ask_again_from=ask_again_from,
-            since_copy=None if job.heeds_copies else restored.kept_since(repository.core),
-            quiet_since=quiet,
-        )
+        recent = Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW))
+    return Situation(
+        now,
+        store_clock.store_time(repository.store),
+        repository.uid,
+        repository.name,
+        job.policy(repository, made),
+        [row for row in runs if row.id != made.run],
+        recent,
+        same_past=made.evidence.revision in standing.known,
+        edited=standing.edited,
+        lost=lost(standing, made, earlier),
+        against=job.against(repository, made) if made.removes.objects or made.refs else "",
+        recovered=standing.recovered,
+        ask_again_from=standing.ask_again_from,
+        since_copy=None if job.traits.keeps_copied else standing.since_copy,
+        quiet_since=quiet,
+    )
 
 
-def quiet_since(repository: Repository, *others: datetime | None) -> datetime | None:
-    """The last that was done here before the clock may have jumped; ``others`` are traces that are known besides.
-
-    It is remembered: whoever asks the store for the time next leaves a trace of this clock.
-    """
-    if isinstance(repository.clock, ManualClock):
-        return None  # it is meant to be moved
-    now = repository.clock()
-    times = [one for one in (*others, timekeeping.last_asked(repository.store)) if one is not None]
-    with repository.database.read() as tx:
-        found = traces.quiet_since(tx, repository.core, now, times)
-    if found is not None:
-        with repository.database.write() as tx:
-            traces.suspect(tx, repository.uid, found, now)
-    return found
+def check_clock(repository: Repository) -> None:
+    """Refuse to go on with a clock that the object store's contradicts."""
+    clock, store_now = repository.clock(), store_clock.store_time(repository.store)
+    if abs(clock - store_now) > CLOCK_MARGIN:
+        raise WrongTime(clock, store_now, "the object store's")
 
 
 def let_pass(repository: Repository, made: Plan) -> None:
     """Write down that the guard had nothing against ``made``."""
     folder = Folder(repository.store, repository.prefix, run_of(made))
-    folder.put_json(plans.SWEPT, {"at": repository.clock().isoformat(), "generation": made.generation})
+    seen = {"at": repository.clock().isoformat(), "generation": made.evidence.revision.number}
+    folder.put_json(plans.SWEPT, seen)
 
 
-def seen_before(repository: Repository, job: Job) -> Iterator[Plan]:
+def seen_before(repository: Repository, job: Job[Any]) -> Iterator[Plan]:
     """Plans in the store, newest first, back to the last one that was swept."""
     for name, run_id in folders.runs_of(repository.store, repository.prefix, job=job.name):
         folder = Folder(repository.store, repository.prefix, Run(run_id, name, started(run_id)))
         try:
-            yield plans.read(folder, repository.core.secret)
+            yield plans.read(folder, repository.secret)
         except DesiltError:
             continue  # unfinished, or unreadable: it tells nothing
-        if folder.has(plans.SWEPT) and started(run_id) <= repository.clock() + CLOCKS:  # else a clock was wrong then
+        latest = repository.clock() + CLOCK_MARGIN  # of a run that began later, a clock was wrong
+        if folder.has(plans.SWEPT) and started(run_id) <= latest:
             return
 
 
-def knows(tx: Transaction, repository: Repository, plan: Plan) -> bool:
-    """Whether the database has the very move of refs that ``plan`` saw last."""
-    known = repositories.mark_at(tx, repository.uid, plan.generation) == plan.mark
-    return known and repositories.generation(tx, repository.uid) >= plan.generation
-
-
-def lost(tx: Transaction, repository: Repository, made: Plan, earlier: list[Plan]) -> str:
-    """What the database has no longer; "" if nothing."""
+def lost(standing: Standing, made: Plan, earlier: list[Plan]) -> str:
+    """What the records have no longer; "" if nothing."""
     for plan in earlier:
-        if not knows(tx, repository, plan):
-            return f"the database does not know generation {plan.generation} of refs, which plan {plan.run} saw"
-        collected = plan.generation < repositories.edited(tx, repository.uid)  # or history was edited, at least
-        if plan.commits > made.commits and plan.generation <= made.generation and not collected:
-            return f"there are {made.commits:,} commits, plan {plan.run} saw {plan.commits:,}"
+        seen, now = plan.evidence, made.evidence
+        if seen.revision not in standing.known:
+            number = seen.revision.number
+            return f"the database does not know generation {number} of refs, which plan {plan.run} saw"
+        collected = seen.revision.number < standing.edited  # or history was edited, at least
+        if seen.commits > now.commits and seen.revision.number <= now.revision.number and not collected:
+            return f"there are {now.commits:,} commits, plan {plan.run} saw {seen.commits:,}"
     return ""

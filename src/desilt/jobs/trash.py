@@ -1,87 +1,87 @@
 """What runs moved to the trash: brought back, or removed for good after its days."""
 
 import secrets
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from desilt.columns.files import as_json
 from desilt.domain.run import is_run_id, started
+from desilt.domain.times import IN_FLIGHT
 from desilt.errors import BadRequest, Conflict, NotFound, span
-from desilt.jobs import collection, expiration, uncommitted
-from desilt.jobs.place import opening
-from desilt.jobs.running import check_clock
-from desilt.jobs.situation import quiet_since
-from desilt.lake import ledger, locks, moves, tombstones, traces, watermarks
-from desilt.lake.events import BroughtBack
-from desilt.lake.ledger import RunRow, RunState
-from desilt.lake.repository import Repository
-from desilt.lake.tombstones import State
+from desilt.executors.executor import Executor
+from desilt.jobs import registry
+from desilt.jobs.gc.watermark import PENDING
+from desilt.jobs.situation import check_clock
+from desilt.logs import logger, under_way
+from desilt.records import ledger, locks, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.ledger import RunRow, RunState
+from desilt.records.removals import State
+from desilt.repository.handle import Access
+from desilt.repository.protocol import Repository
 from desilt.runs.folder import LAST, TRASH, trash_of
-from desilt.runs.plan import Action
-from desilt.sources.held import as_json
-from desilt.sources.spread import Spread
+from desilt.runs.steps import Action
+from desilt.sweep.batches import BATCHES_TO_A_PIECE, ROWS_TO_A_REMOVAL
 from desilt.sweep.guard import check_jump
-from desilt.sweep.purging import Heap, Purged, purge
-from desilt.sweep.restoring import Back, Wanted, restore
+from desilt.sweep.purge import Heap, Purged, purge
+from desilt.sweep.restore import Back, Wanted, restore
 
+GC = "gc"  # the job that looks where nothing new appears only if it is told to
 DAYS = timedelta(days=7)
-AFTER_TAKEOVER = timedelta(minutes=10)  # by then, a delete that an earlier owner had sent has arrived
-BATCHES_TO_A_TASK = 20
+log = logger(__name__)
+
+
 DELETED = "deleted what it removed; only runs with --to trash can be brought back"
-NO_WAY_BACK = {
-    expiration.JOB: "removed no object: it edited history; to have a commit back, make a tag or a branch at its id "
-    "(`desilt lake tag`, `desilt lake branch`), before `desilt collect` takes it",
-    collection.JOB: "is a collection: what it removed cannot be brought back",
-}
 
 
-def bring_back(repository: Repository, spread: Spread, run_id: str, *, prefix: str = "") -> Back:
+def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefix: str = "") -> Back:
     """Everything that the trash still holds of a run, below ``prefix`` (of addresses), put where it was."""
     check_clock(repository)
     row, began = swept_run(repository, run_id), repository.clock()
-    settled_down = row.ended_at is not None and began - row.ended_at >= AFTER_TAKEOVER
+    settled_down = row.ended_at is not None and began - row.ended_at >= IN_FLIGHT
     taken_over = row.ended_fence is not None and row.ended_fence != row.fence
     if taken_over and not settled_down:
         raise Conflict(
-            f"run {row.id} was taken over from an owner that may still be at work; try again in {span(AFTER_TAKEOVER)}"
+            f"run {row.id} was taken over from an owner that may still be at work; try again in {span(IN_FLIGHT)}"
         )
     if row.state is RunState.SWEEPING:
         raise Conflict(f"run {row.id} was cut off; finish it first, with `desilt sweep`")
-    with repository.database.read() as tx:
+    with repository.records.read() as tx:
         left = tombstones.batches_in(tx, repository.uid, row.id, State.CONDEMNED, State.FAILED)
     if row.action != Action.TRASH and not (left and settled_down):
-        raise Conflict(f"run {row.id} {NO_WAY_BACK.get(row.job, DELETED)}")
-    with locks.held(repository.database, repository.uid, run=row.id) as lock:
-        with moves.moving(repository.core) as move:
-            tx = move.tx
-            locks.check(tx, lock)
-            move.do(BroughtBack(row.id))
+        raise Conflict(f"run {row.id} {registry.traits(row.job).no_way_back or DELETED}")
+    with under_way(row.id), locks.held(repository.records, repository.uid, run=row.id) as lock:
+        with repository.gate.restoring(lock, row.id) as tx:
             numbers = tombstones.batches_in(tx, repository.uid, row.id, *State)
             at = max(began, tombstones.last_restored(tx, repository.uid, row.id) + timedelta(microseconds=1))
-            mark = watermarks.find(tx, repository.uid, uncommitted.JOB)
-            watermarks.forget(tx, repository.uid, uncommitted.JOB)  # if this is cut off, the next run looks everywhere
+            mark = watermarks.find(tx, repository.uid, GC)
+            watermarks.forget(tx, repository.uid, GC)  # if this is cut off, the next run looks everywhere
         folder = f"{repository.prefix}_desilt/restored/{row.id}-{secrets.token_hex(4)}/"
         wanted = [
             Wanted(
-                opening(repository, spread),
+                Access(repository),
                 lock,
                 row.id,
-                tuple(numbers[first : first + BATCHES_TO_A_TASK]),
+                tuple(numbers[first : first + BATCHES_TO_A_PIECE]),
                 prefix,
                 at,
                 mark[1].get("settled", {}) if mark else {},
                 f"{folder}{first:08d}.parquet",
                 failed_too=settled_down or repository.store.moves_cheaply,
             )
-            for first in range(0, len(numbers), BATCHES_TO_A_TASK)
+            for first in range(0, len(numbers), BATCHES_TO_A_PIECE)
         ]
-        spread.watch.begins("restore")
-        back = sum(spread(restore, wanted, weigh=restored), Back())
+        executor.watch.begins("restore")
+        executor.watch.expects(row.objects)
+        back = sum(executor(restore, wanted, rows=row.objects * ROWS_TO_A_REMOVAL, weigh=restored), Back())
+        log.info("%s restored, %s missing, %s failed", back.restored, back.missing, back.failed)
         if mark is not None and mark[1]:
-            pending = [*mark[1]["pending"], *map(as_json, back.files)]
-            with repository.database.write() as tx:
+            pending = [*mark[1][PENDING], *map(as_json, back.files)]
+            with repository.records.write() as tx:
                 locks.check(tx, lock)
                 # under another name: a plan made before this must not put the old one back
                 name = f"{mark[0].partition('+')[0]}+{secrets.token_hex(4)}"
-                watermarks.write(tx, repository.uid, uncommitted.JOB, name, {**mark[1], "pending": pending})
+                watermarks.write(tx, repository.uid, GC, name, {**mark[1], PENDING: pending})
     return back
 
 
@@ -91,7 +91,7 @@ def restored(back: Back) -> int:
 
 def empty(
     repository: Repository,
-    spread: Spread,
+    executor: Executor,
     *,
     older_than: timedelta = DAYS,
     run_id: str | None = None,
@@ -100,25 +100,28 @@ def empty(
     """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
     now = repository.clock()
     if not clock_is_right:
-        check_jump(now, quiet_since(repository))
+        check_jump(now, repository.gate.quiet_since())
     check_clock(repository)
-    moves.check(repository.core)
+    repository.gate.check()
     wanted = None if run_id is None else swept_run(repository, run_id).id
-    with locks.held(repository.database, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
-        with repository.database.write() as tx:
-            if clock_is_right:
-                traces.agree(tx, repository.uid, now)
-            traces.passed(tx, repository.uid, now)
+    with locks.held(repository.records, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
+        repository.gate.begin(lock, None, now=now, clock_is_right=clock_is_right)
         heaps = [
-            Heap(opening(repository, spread), lock, run, branch)
+            Heap(Access(repository), lock, run, branch)
             for run, at in in_trash(repository)
             if now - at >= older_than and wanted in (None, run)
-            for branch in repository.store.folders(f"{trash_of(repository.prefix, run)}branches/")
+            for branch in repository.store.folders(trash_of(repository.prefix, run) + repository.layout.data)
         ]
-        spread.watch.begins("purge")
+        executor.watch.begins("purge")
         found: dict[str, Purged] = {}
-        for heap, gone in zip(heaps, spread(purge, heaps, weigh=purged), strict=True):
+        moved = moved_to_trash(repository, {heap.run for heap in heaps})
+        executor.watch.expects(moved)
+        emptied = executor(purge, heaps, rows=moved * ROWS_TO_A_REMOVAL, weigh=purged)
+        for heap, gone in zip(heaps, emptied, strict=True):
             found[heap.run] = found.get(heap.run, Purged()) + gone
+        for run, gone in found.items():
+            with under_way(run):
+                log.info("%s removed from the trash for good, %s failed", gone.objects, gone.failed)
     return found
 
 
@@ -126,10 +129,16 @@ def purged(gone: Purged) -> int:
     return gone.objects
 
 
+def moved_to_trash(repository: Repository, runs: Collection[str]) -> int:
+    """How many objects ``runs`` were to move there, at most."""
+    with repository.records.read() as tx:
+        return sum(row.objects for row in ledger.every(tx, repository.uid) if row.id in runs)
+
+
 def in_trash(repository: Repository) -> list[tuple[str, datetime]]:
     """Runs that have something in the trash, newest first, and since when."""
     found = []
-    with repository.database.read() as tx:
+    with repository.records.read() as tx:
         for folder in repository.store.folders(repository.prefix + TRASH):
             run_id = folder.rstrip("/").rpartition("/")[2]
             if not is_run_id(run_id):
@@ -143,7 +152,7 @@ def swept_run(repository: Repository, wanted: str) -> RunRow:
     """The run in the ledger whose id is ``wanted``, begins so, or is the last one."""
     if not wanted:
         raise BadRequest("the id of a run is empty; write it, or the beginning of it, or `last`")
-    with repository.database.read() as tx:
+    with repository.records.read() as tx:
         rows = ledger.every(tx, repository.uid)
     found = rows[:1] if wanted == LAST else [row for row in rows if row.id.startswith(wanted)]
     if not found:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from desilt.lake.ranges import Ranges
-from desilt.lake.records import Feed, joined, overlay
 from desilt.lake.staging import CHANGES
+from desilt.sstable.ranges import Ranges
+from desilt.sstable.records import Feed, joined, overlay
 from desilt.sstable.table import RAW
 from desilt.sstable.values import RangeData
 

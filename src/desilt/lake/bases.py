@@ -12,10 +12,11 @@ from itertools import takewhile
 
 from desilt.domain.history import Commit, Fetch, common, merge_base, walk
 from desilt.errors import BadRequest, BaseAbandoned
-from desilt.lake import commits, holds, refs
+from desilt.lake import commits, refs
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
-from desilt.lake.holds import Kind
+from desilt.records import holds
+from desilt.records.database import Transaction
+from desilt.records.holds import HoldKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +121,4 @@ def _pointed_at(tx: Transaction, core: Core) -> Iterator[str]:
     now = core.clock()
     yield from (branch.head for branch in refs.branches(tx, core.uid))
     yield from (tag.target for tag in refs.tags(tx, core.uid))
-    yield from (one.value for one in holds.every(tx, core.uid) if one.kind is Kind.REF and one.counts(now))
+    yield from (one.value for one in holds.every(tx, core.uid) if one.kind is HoldKind.REF and one.counts(now))

@@ -8,10 +8,11 @@ from desilt.lake.changes import BranchDeleted, TagDeleted, TagMade, branch_made
 from desilt.lake.core import Core
 from desilt.lake.moves import moving
 from desilt.lake.partitions import new_uid
-from desilt.lake.refs import Branch, Tag
+from desilt.lake.refs import LakeBranch
+from desilt.repository.snapshot import Tag
 
 
-def create_branch(core: Core, name: str, source: str) -> Branch:
+def create_branch(core: Core, name: str, source: str) -> LakeBranch:
     """A branch at the commit ``source`` points to; what is staged there stays there."""
     check_branch(name)
     with moving(core) as move:
@@ -19,7 +20,7 @@ def create_branch(core: Core, name: str, source: str) -> Branch:
         if refs.has_tag(move.tx, core.uid, name):
             raise AlreadyExists("tag", name)
         now = core.clock()
-        made = Branch(name, new_uid(now), target.commit.id, new_uid(now), (), now)
+        made = LakeBranch(name, new_uid(now), target.commit.id, now, new_uid(now))
         move.do(branch_made(made))
         return made
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from desilt.errors import Unreadable
-from desilt.lake.database import Transaction
+from desilt.records.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)

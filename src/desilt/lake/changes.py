@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from desilt.domain.address import uid
-from desilt.domain.history import Commit
+from desilt.domain.history import SHORT, Commit
 from desilt.domain.times import microseconds, moment
-from desilt.lake import commits, holds, policies, refs, repositories, staging, tombstones, watermarks
+from desilt.lake import commits, refs, repositories, staging
 from desilt.lake.change import Change, Moment
-from desilt.lake.database import Transaction
 from desilt.lake.dropped import Dropping
-from desilt.lake.holds import Hold, Kind
-from desilt.lake.refs import Branch, Tag
-from desilt.lake.tombstones import State
+from desilt.lake.refs import LakeBranch
+from desilt.records import holds, policies, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
+from desilt.records.holds import Hold, HoldKind
+from desilt.records.removals import State
+from desilt.repository.snapshot import Tag
 
-SHORT = 12
 GC = "gc"  # the job that must look at everything again once commits are gone
 
 
@@ -73,14 +75,14 @@ class BranchMade(Change):
     created_at: int
 
     def apply(self, tx: Transaction, move: Moment) -> None:
-        made = Branch(self.name, self.uid, self.head, self.token, (), moment(self.created_at))
+        made = LakeBranch(self.name, self.uid, self.head, moment(self.created_at), self.token)
         refs.create_branch(tx, move.repository, made)
 
     def __str__(self) -> str:
         return f"branch {self.name!r} made"
 
 
-def branch_made(one: Branch) -> BranchMade:
+def branch_made(one: LakeBranch) -> BranchMade:
     return BranchMade(one.name, one.uid, one.head, one.token, microseconds(one.created_at))
 
 
@@ -170,7 +172,7 @@ class HoldMade(Change):
 
     def apply(self, tx: Transaction, move: Moment) -> None:
         end = None if self.until is None else moment(self.until)
-        made = Hold(self.id, Kind(self.kind), self.value, self.reason, moment(self.made_at), end, move.generation)
+        made = Hold(self.id, HoldKind(self.kind), self.value, self.reason, moment(self.made_at), end, move.generation)
         holds.add(tx, move.repository, made)
 
     def __str__(self) -> str:
@@ -188,7 +190,9 @@ class HoldLifted(Change):
     id: str
 
     def apply(self, tx: Transaction, move: Moment) -> None:
-        holds.remove(tx, move.repository, self.id, at=move.at)
+        lifted = holds.remove(tx, move.repository, self.id)
+        if lifted.kind is HoldKind.REF:
+            commits.release(tx, move.repository, [lifted.value], at=move.at)
 
     def __str__(self) -> str:
         return f"hold {self.id} lifted"
@@ -219,7 +223,7 @@ class HistoryEdited(Change):
         for commit, old, new in self.edits:
             if not commits.edit(tx, move.repository, commit, seen=old, parents=new):
                 raise AssertionError(f"commit {commit} changed under a lock")
-            commits.let_go(tx, move.repository, old, at=move.at)
+            commits.release(tx, move.repository, old, at=move.at)
 
     def __str__(self) -> str:
         return f"{len(self.edits)} commits edited"

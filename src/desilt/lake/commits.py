@@ -12,7 +12,7 @@ from datetime import datetime
 from desilt.domain.history import Commit, Fetch
 from desilt.domain.times import microseconds, moment
 from desilt.errors import CommitGone, NotFound, Unreadable
-from desilt.lake.database import Row, Transaction, among
+from desilt.records.database import Row, Transaction, among
 
 COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, generation"
 ROW = f"{COLUMNS}, was"
@@ -73,7 +73,7 @@ def as_made(tx: Transaction, repository: str, fetch: Fetch) -> Callable[[str], C
 
 def every(tx: Transaction, repository: str) -> Iterator[Commit]:
     """All commits there are, reachable or not."""
-    return map(_commit, tx.rows(f"SELECT {ROW} FROM commits WHERE repository = ?", repository))
+    return map(_commit, tx.each(f"SELECT {ROW} FROM commits WHERE repository = ?", repository))
 
 
 def edit(tx: Transaction, repository: str, commit_id: str, *, seen: Sequence[str], parents: Sequence[str]) -> bool:
@@ -87,7 +87,7 @@ def edit(tx: Transaction, repository: str, commit_id: str, *, seen: Sequence[str
     )
 
 
-def let_go(tx: Transaction, repository: str, ids: Sequence[str], *, at: datetime) -> None:
+def release(tx: Transaction, repository: str, ids: Sequence[str], *, at: datetime) -> None:
     """Remember that something which kept these commits, and all they descend from, does so no longer."""
     tx.execute_many(
         "UPDATE commits SET let_go_at = ? WHERE repository = ? AND id = ?",
@@ -95,8 +95,8 @@ def let_go(tx: Transaction, repository: str, ids: Sequence[str], *, at: datetime
     )
 
 
-def let_go_since(tx: Transaction, repository: str, since: datetime) -> set[str]:
-    """The commits that were let go of at ``since`` or later."""
+def released_since(tx: Transaction, repository: str, since: datetime) -> set[str]:
+    """The commits that were released at ``since`` or later."""
     rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND let_go_at >= ?", repository, microseconds(since))
     return {str(row[0]) for row in rows}
 
@@ -151,7 +151,7 @@ def require(tx: Transaction, repository: str, ids: Sequence[str]) -> None:
 def collected(tx: Transaction, repository: str) -> dict[str, str]:
     """Every commit that was collected, and by which run."""
     return {
-        str(name): str(run) for name, run in tx.rows("SELECT id, run FROM collected WHERE repository = ?", repository)
+        str(name): str(run) for name, run in tx.each("SELECT id, run FROM collected WHERE repository = ?", repository)
     }
 
 

@@ -16,14 +16,15 @@ from desilt.lake import bases, commits, refs, returning, staging, timekeeping
 from desilt.lake.apply import apply
 from desilt.lake.changes import AreasTaken, HeadMoved, TablesBack, committed
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
 from desilt.lake.dropped import Dropping
 from desilt.lake.merge import Strategy, merge
 from desilt.lake.moves import moving, settle
 from desilt.lake.partitions import new_uid
-from desilt.lake.ranges import EMPTY
-from desilt.lake.refs import Branch
+from desilt.lake.refs import LakeBranch
 from desilt.lake.vanishing import telling_gone
+from desilt.objects import store_clock
+from desilt.records.database import Transaction
+from desilt.sstable.ranges import EMPTY
 
 TRIES = 10
 
@@ -142,11 +143,11 @@ class Committer:
                 raise NothingToCommit(branch)
             return seen.sealed
 
-    def _look(self, tx: Transaction, branch: str) -> tuple[Branch, Commit]:
+    def _look(self, tx: Transaction, branch: str) -> tuple[LakeBranch, Commit]:
         seen = refs.branch(tx, self._core.uid, branch)
         return seen, commits.fetching(tx, self._core.uid)(seen.head)
 
-    def _clean(self, tx: Transaction, branch: str) -> tuple[Branch, Commit]:
+    def _clean(self, tx: Transaction, branch: str) -> tuple[LakeBranch, Commit]:
         seen, head = self._look(tx, branch)
         if not staging.is_empty(tx, seen.tokens):
             raise Dirty(branch)
@@ -155,7 +156,7 @@ class Committer:
     def _move(
         self,
         branch: str,
-        seen: Branch,
+        seen: LakeBranch,
         parents: Sequence[Commit],
         metarange: str,
         signature: Signature,
@@ -169,7 +170,7 @@ class Committer:
         ``metarange`` was built since ``begun``, out of the ``parents`` and of what else it is ``using``.
         """
         timekeeping.wait_for(self._core.clock, parents)
-        timekeeping.check(self._core.clock(), timekeeping.store_time(self._core.store))
+        timekeeping.check(self._core.clock(), store_clock.store_time(self._core.store))
         needed = returning.look(self._core, metarange, begun=begun)
         with moving(self._core) as move:  # always before the branch: locks are taken in one order
             tx = move.tx
@@ -201,7 +202,7 @@ class Committer:
                 return made
             at += SECOND  # what was collected does not come back, even if a clock stands still
 
-    def _forget(self, branch: str, seen: Branch) -> None:
+    def _forget(self, branch: str, seen: LakeBranch) -> None:
         """Drop sealed areas that change nothing."""
         with self._core.database.write() as tx:
             now = refs.branch(tx, self._core.uid, branch, lock="alone")

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from desilt.clock import Clock
 from desilt.domain.address import repository_prefix
-from desilt.lake.database import Database
-from desilt.lake.ranges import Ranges
 from desilt.objects.store import ObjectStore
+from desilt.records.database import Database
+from desilt.sstable.ranges import Ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from desilt.lake.ranges import Ranges
-from desilt.lake.records import Feed, differing, joined
+from desilt.sstable.ranges import Ranges
+from desilt.sstable.records import Feed, differing, joined
 from desilt.sstable.table import RAW
 
 

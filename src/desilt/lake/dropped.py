@@ -1,4 +1,4 @@
-"""What staging areas pointed to and do no longer: written down in the transaction that lets go of it.
+"""What staging areas pointed to and do no longer: written down in the transaction that drops it.
 
 Whoever reads an object now found its path a moment ago. So what has lost its last
 reference is left alone for a while, however old it is.
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desilt.domain.times import microseconds, moment
-from desilt.lake.database import Transaction, among
+from desilt.records.database import Transaction, among
 
 KEPT = timedelta(days=30)  # for which it is known what lost a reference
 
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """Where something staged is let go of, and when."""
+    """Where something staged is dropped, and when."""
 
     repository: str  # its uid
     branch: str  # its uid
@@ -43,15 +43,15 @@ def last(tx: Transaction, repository: str, address: str) -> tuple[str, bytes, da
 
 
 def since(tx: Transaction, repository: str, at: datetime) -> Iterator[str]:
-    """The addresses that were let go of at ``at`` or later."""
-    rows = tx.rows(
+    """The addresses that were dropped at ``at`` or later."""
+    rows = tx.each(
         "SELECT DISTINCT address FROM dropped WHERE repository = ? AND dropped_at >= ?", repository, microseconds(at)
     )
     return (str(row[0]) for row in rows)
 
 
 def lately(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
-    """Those of ``addresses`` that were let go of at ``since`` or later."""
+    """Those of ``addresses`` that were dropped at ``since`` or later."""
     query = "SELECT address FROM dropped WHERE repository = ? AND dropped_at >= ? AND address IN ({})"
     return {str(row[0]) for row in among(tx, query, addresses, repository, microseconds(since))}
 

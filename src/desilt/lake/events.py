@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from desilt.domain.times import microseconds, moment
-from desilt.lake import ledger
 from desilt.lake.change import Change, Moment
-from desilt.lake.database import Transaction
-from desilt.lake.ledger import RunRow, RunState
+from desilt.records import ledger
+from desilt.records.database import Transaction
+from desilt.records.ledger import RunRow, RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ database knew that it was coming; else to one that it has lost.
 from datetime import timedelta
 
 from desilt.domain.times import microseconds
-from desilt.lake.database import Transaction
+from desilt.records.database import Transaction
 
 KEPT = timedelta(hours=1)  # after which a mover that has neither ended nor left a record never will
 

@@ -15,7 +15,7 @@ from desilt.errors import JournalBroken, NotFound, WentBack
 from desilt.lake import changes, intents, repositories
 from desilt.lake.change import read as read_change
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
+from desilt.records.database import Transaction
 
 FOLDER = "_desilt/journal/"
 TO_A_FOLDER = 1_000
@@ -23,7 +23,7 @@ NAME = re.compile(rf"{FOLDER}\d{{12}}/(\d{{15}})\.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LastMove:
     """The last move that a database knows."""
 
     generation: int
@@ -55,12 +55,12 @@ def read(core: Core, generation: int) -> Record:
     return records.read(data, core.secret, generation=generation, name=name)
 
 
-def known(core: Core) -> Known:
+def known(core: Core) -> LastMove:
     """What the database says."""
     with core.database.read() as tx:
         generation = repositories.generation(tx, core.uid)
         mark = repositories.mark_at(tx, core.uid, generation)
-        return Known(generation, mark, repositories.journal_from(tx, core.uid), intents.every(tx, core.uid))
+        return LastMove(generation, mark, repositories.journal_from(tx, core.uid), intents.every(tx, core.uid))
 
 
 def after(core: Core, generation: int) -> list[int]:
@@ -92,7 +92,7 @@ def first(core: Core) -> int | None:
     return None
 
 
-def newer(core: Core) -> tuple[Known, list[int]]:
+def newer(core: Core) -> tuple[LastMove, list[int]]:
     """The last move that the database knows, and the generations after it that the store has a record of.
 
     Listed first, then looked for in the database: a record is in the store before its move
@@ -104,7 +104,7 @@ def newer(core: Core) -> tuple[Known, list[int]]:
     return last, [number for number in listed if number > last.generation]
 
 
-def line(core: Core, last: Known, newest: int) -> list[Record]:
+def line(core: Core, last: LastMove, newest: int) -> list[Record]:
     """The records that lead from ``last`` to ``newest``, oldest first, without those that were given up."""
     found = [read(core, newest)]
     while found[-1].follows > last.generation:

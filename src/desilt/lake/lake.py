@@ -20,15 +20,16 @@ from desilt.errors import InvalidUri, NotFound, StorageFailed
 from desilt.lake import repositories, schema, timekeeping
 from desilt.lake.changes import RepositoryMade, branch_made, committed
 from desilt.lake.core import Core
-from desilt.lake.database import Database, open_database
 from desilt.lake.moves import moving_in, new_mark
 from desilt.lake.partitions import new_uid
-from desilt.lake.ranges import EMPTY, RAGGEDNESS, Ranges
-from desilt.lake.refs import Branch
+from desilt.lake.refs import LakeBranch
 from desilt.lake.repositories import RepositoryRow
-from desilt.lake.repository import Repository
+from desilt.lake.repository import LakeRepository
+from desilt.objects import store_clock
 from desilt.objects.opening import dated, open_store
 from desilt.objects.store import ObjectStore
+from desilt.records.database import Database, open_database
+from desilt.sstable.ranges import EMPTY, RAGGEDNESS, Ranges
 
 DATABASE_FILE = "desilt.db"
 
@@ -69,6 +70,11 @@ def locate(uri: str, *, db: str | None = None) -> Location:
     return Location(str(directory), database or f"sqlite://{directory / DATABASE_FILE}", repository or None)
 
 
+def located(where: str | os.PathLike[str] | Location, *, db: str | None = None) -> Location:
+    """``where``, read if it is as people write it."""
+    return where if isinstance(where, Location) else locate(os.fspath(where), db=db)
+
+
 class Lake:
     """Repositories, by name."""
 
@@ -78,8 +84,11 @@ class Lake:
         self.database, self.store, self.clock, self._raggedness = database, store, clock, raggedness
 
     @classmethod
-    def create(cls, location: Location, *, clock: Clock = system_clock) -> "Lake":
-        """The lake at ``location``, made if it is not there."""
+    def create(
+        cls, where: str | os.PathLike[str] | Location, *, db: str | None = None, clock: Clock = system_clock
+    ) -> "Lake":
+        """The lake at ``where``, made if it is not there; a text is what the command line takes."""
+        location = located(where, db=db)
         if location.is_directory:
             try:
                 Path(location.storage).mkdir(parents=True, exist_ok=True)
@@ -91,8 +100,11 @@ class Lake:
         return cls.open(location, clock=clock)
 
     @classmethod
-    def open(cls, location: Location, *, clock: Clock = system_clock) -> "Lake":
-        """The lake at ``location``."""
+    def open(
+        cls, where: str | os.PathLike[str] | Location, *, db: str | None = None, clock: Clock = system_clock
+    ) -> "Lake":
+        """The lake at ``where``; a text is what the command line takes."""
+        location = located(where, db=db)
         database = open_database(location.database)
         settings = schema.check(database)
         if settings is None:
@@ -115,7 +127,7 @@ class Lake:
         default_branch: str = "main",
         ticket_life: timedelta = ticket.LIFE,
         clock_at: datetime | None = None,
-    ) -> Repository:
+    ) -> LakeRepository:
         """An empty repository: one branch, at a first commit that holds nothing.
 
         With ``clock_at`` it has a manual clock, which stands there until it is moved.
@@ -127,7 +139,7 @@ class Lake:
             name, new_uid(now), default_branch, now, secrets.token_hex(32), ticket_life, manual_now=clock_at
         )
         core = self._core(row)
-        timekeeping.check(now, timekeeping.store_time(core.store))
+        timekeeping.check(now, store_clock.store_time(core.store))
         first = new_commit(
             parents=(), metarange=EMPTY, created_at=now, committer="", message="Repository created", metadata={}
         )
@@ -136,10 +148,10 @@ class Lake:
             with moving_in(tx, core, new_mark()) as made:  # whoever is cut off here has made nothing
                 made.do(RepositoryMade(name, default_branch))
                 made.do(committed(first))
-                made.do(branch_made(Branch(default_branch, new_uid(now), first.id, new_uid(now), (), now)))
-        return Repository(core)
+                made.do(branch_made(LakeBranch(default_branch, new_uid(now), first.id, now, new_uid(now))))
+        return LakeRepository(core)
 
-    def repository(self, name: str | None = None) -> Repository:
+    def repository(self, name: str | None = None) -> LakeRepository:
         """The repository ``name``; without a name, the only one there is."""
         if name is None:
             names = self.repositories()
@@ -149,7 +161,7 @@ class Lake:
             name = names[0]
         with self.database.read() as tx:
             row = repositories.find(tx, name)
-        return Repository(self._core(row))
+        return LakeRepository(self._core(row))
 
     def _core(self, row: RepositoryRow) -> Core:
         clock, store = self.clock, self.store

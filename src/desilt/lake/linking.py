@@ -9,11 +9,12 @@ from desilt.domain.entry import AddressType, Entry, new_path
 from desilt.domain.ticket import Ticket, sign, verify
 from desilt.domain.times import microseconds, nanoseconds
 from desilt.errors import BadRequest, BadTicket, NotFound
-from desilt.lake import refs, repositories, staging, tickets, tombstones
+from desilt.lake import refs, repositories, staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.dropped import Dropping
 from desilt.lake.partitions import Partitions
 from desilt.lake.uploading import About, Metered
+from desilt.records import removals as tombstones
 from desilt.sstable.values import encode_entry
 
 
@@ -90,7 +91,8 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
         raise BadRequest(f"{uri!r} is no address; write a whole URI, as in s3://bucket/key")
     if not 0 <= size < 2**63:
         raise BadRequest(f"an object cannot have {size} bytes")
-    inside = any(is_inside(form, root) for form in spellings(uri) for root in spellings(core.store.uri))
+    lake = spellings(core.store.uri.partition("?")[0])
+    inside = any(is_inside(form, root) for form in spellings(uri) for root in lake)
     if inside or core.prefix in unquote(unquote(uri)):
         raise BadRequest(f"{uri!r} is inside the lake; put, copy or link it instead, so that it stays held")
     entry = Entry(

@@ -7,11 +7,11 @@ from itertools import islice
 
 from desilt.domain.entry import Entry, decode_path
 from desilt.lake import staging
-from desilt.lake.database import Transaction
-from desilt.lake.ranges import Ranges
-from desilt.lake.records import paired
 from desilt.lake.staging import after_prefix
+from desilt.records.database import Transaction
 from desilt.sstable.columns import decode_entries
+from desilt.sstable.ranges import Ranges
+from desilt.sstable.records import paired
 from desilt.sstable.table import RAW
 
 PAGE = 1_000

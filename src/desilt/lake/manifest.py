@@ -13,9 +13,9 @@ from itertools import islice
 from desilt.errors import Unreadable
 from desilt.lake import refs, repositories, staging
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
-from desilt.lake.ranges import EMPTY, Ranges
-from desilt.lake.records import paired
+from desilt.records.database import Transaction
+from desilt.sstable.ranges import EMPTY, Ranges
+from desilt.sstable.records import paired
 from desilt.sstable.table import RAW
 from desilt.sstable.values import RangeData
 
@@ -32,7 +32,7 @@ class StagingManifest:
     entries: int
     generation: int  # of refs, in the same snapshot
     taken_at: datetime
-    branches: tuple[refs.Branch, ...]
+    branches: tuple[refs.LakeBranch, ...]
 
 
 def ranges_of(core: Core, folder: str = FOLDER) -> Ranges:

@@ -10,10 +10,10 @@ from desilt.domain.entry import decode_path
 from desilt.errors import MergeConflict
 from desilt.lake.apply import apply
 from desilt.lake.diff import diff
-from desilt.lake.ranges import Ranges
-from desilt.lake.records import DIFFERENCES, joined
 from desilt.lake.staging import CHANGES
 from desilt.sstable.columns import identities
+from desilt.sstable.ranges import Ranges
+from desilt.sstable.records import DIFFERENCES, joined
 
 Strategy = Literal["source-wins", "dest-wins"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

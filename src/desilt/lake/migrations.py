@@ -1,18 +1,17 @@
 """How the tables of a lake came to be what they are: one step for each version, and none is ever changed.
 
 A step knows the tables only as they were: it never reads today's schema, which may
-have other columns by the time a database that old is opened.
+have other columns by the time a database that old is opened. How a change of the
+tables of records gets here, :mod:`desilt.records.schema` tells.
 """
 
-from collections.abc import Callable
 from itertools import islice
 
-from desilt.lake.database import Transaction
+from desilt.records.database import Transaction
+from desilt.records.schema import Run, Step
 from desilt.sstable.values import decode_entry
 
 PAGE = 10_000
-Run = Callable[[str], object]  # one statement, with the types of the database put in
-Step = Callable[[Transaction, Run], None]
 
 
 def to_2(tx: Transaction, run: Run) -> None:
@@ -67,7 +66,7 @@ def to_2(tx: Transaction, run: Run) -> None:
         "PRIMARY KEY (token, path), CHECK (value IS NULL OR address IS NOT NULL)) {clustered}"
     )
     run("CREATE INDEX staging_addresses ON staging (address)")
-    old = ((token, bytes(path), value) for token, path, value in tx.rows("SELECT token, path, value FROM staging_1"))
+    old = ((token, bytes(path), value) for token, path, value in tx.each("SELECT token, path, value FROM staging_1"))
     while page := list(islice(old, PAGE)):
         tx.execute_many(
             "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?)",
@@ -98,7 +97,7 @@ def to_3(_tx: Transaction, run: Run) -> None:
 
 
 def to_4(_tx: Transaction, run: Run) -> None:
-    """Every move is in a journal beside the objects; what a staging area let go of is written down.
+    """Every move is in a journal beside the objects; what a staging area dropped is written down.
 
     An older desilt that is still open would move refs without a record; without ``moves`` it can no longer.
     """
@@ -128,5 +127,5 @@ def to_4(_tx: Transaction, run: Run) -> None:
     run("CREATE INDEX dropped_by_time ON dropped (repository, dropped_at)")
 
 
-STEPS: dict[int, Step] = {1: to_2, 2: to_3, 3: to_4}
-"""From each version to the next."""
+STEPS: tuple[Step, ...] = (to_2, to_3, to_4)
+"""From each version to the next; new ones are appended."""

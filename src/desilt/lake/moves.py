@@ -13,12 +13,13 @@ from datetime import datetime
 
 from desilt.domain.record import Record
 from desilt.errors import Conflict, DesiltError, MissingTable, StorageFailed, WentBack
-from desilt.lake import changes, commits, intents, journal, repositories, restored, returning, tombstones
+from desilt.lake import changes, commits, intents, journal, repositories, restored, returning
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
 from desilt.lake.events import GivenUp
-from desilt.lake.holds import Kind
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
+from desilt.records.holds import HoldKind
 
 MARK_BYTES = 8
 FEW = 10  # records that the database does not know; more are not read to find out what they are
@@ -202,7 +203,7 @@ def fits(tx: Transaction, core: Core, record: Record, tables: Sequence[str]) -> 
                 wanted.add(change.head)
             case changes.TagMade():
                 wanted.add(change.target)
-            case changes.HoldMade(kind=Kind.REF):
+            case changes.HoldMade(kind=HoldKind.REF):
                 wanted.add(change.value)
             case changes.TablesBack():
                 back |= {(run, address) for run, address in change.stones}

@@ -7,18 +7,18 @@ processes share a partition, and none is ever filled past its size.
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from desilt.clock import Clock
 from desilt.domain import address
-from desilt.domain.times import microseconds, moment
-from desilt.lake.database import Database
+from desilt.domain.times import CLOCK_MARGIN, microseconds, moment
+from desilt.records.database import Database, Transaction, among
 
 FIRST_SLOTS = 8
 MOST_SLOTS = 1_024
-WITHIN = address.PARTITION_AGE + timedelta(minutes=10)  # of a lease's end; earlier, this clock has run backwards
+WITHIN = address.PARTITION_AGE + CLOCK_MARGIN  # of a lease's end; earlier, this clock has run backwards
 
 
 @dataclass(slots=True)
@@ -90,3 +90,8 @@ class Partitions:
 def new_uid(now: datetime) -> str:
     """A fresh uid of this moment."""
     return address.uid(now, os.urandom(8))
+
+
+def handed_out(tx: Transaction, names: Sequence[str]) -> list[int]:
+    """How many addresses were, in each of those that are known."""
+    return [int(objects) for (objects,) in among(tx, "SELECT objects FROM partitions WHERE name IN ({})", names)]

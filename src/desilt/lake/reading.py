@@ -11,19 +11,20 @@ import pyarrow.compute as pc
 from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix
 from desilt.domain.history import Commit, walk
 from desilt.errors import BadRequest, NotFound, Unreadable
-from desilt.lake import bases, commits, refs, staging, tombstones
+from desilt.lake import bases, commits, refs, staging
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
 from desilt.lake.diff import diff
 from desilt.lake.listing import PAGE, CommonPrefix, View, listing, lookup
-from desilt.lake.ranges import EMPTY
 from desilt.lake.vanishing import telling_gone
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
 from desilt.sstable.columns import entry_columns
+from desilt.sstable.ranges import EMPTY
 from desilt.sstable.values import decode_entry
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """A path that differs between two states."""
 
     path: str
@@ -44,7 +45,7 @@ def log(core: Core, *tips: str) -> Iterator[Commit]:
         yield from walk(commits.fetching(tx, core.uid), *ids)
 
 
-def differences(core: Core, left: str, right: str, *, since_base: bool) -> Iterator[Change]:
+def differences(core: Core, left: str, right: str, *, since_base: bool) -> Iterator[PathChange]:
     """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
     with core.database.read() as tx:
         ours, theirs = (refs.resolve(tx, core.uid, ref).commit for ref in (left, right))
@@ -58,7 +59,7 @@ def differences(core: Core, left: str, right: str, *, since_base: bool) -> Itera
                 yield change(key, before, after)
 
 
-def uncommitted(core: Core, branch: str, *, prefix: str) -> Iterator[Change]:
+def uncommitted(core: Core, branch: str, *, prefix: str) -> Iterator[PathChange]:
     """What a commit of ``branch`` would change."""
     with core.database.read() as tx:
         seen = refs.branch(tx, core.uid, branch)
@@ -132,6 +133,6 @@ def view(core: Core, ref: str) -> Iterator[tuple[Transaction, View]]:
             yield tx, View(target.commit.metarange, target.branch.tokens if target.branch else ())
 
 
-def change(key: bytes, before: bytes | None, after: bytes | None) -> Change:
+def change(key: bytes, before: bytes | None, after: bytes | None) -> PathChange:
     sides = (None if value is None else decode_entry(key, value) for value in (before, after))
-    return Change(decode_path(key), *sides)
+    return PathChange(decode_path(key), *sides)

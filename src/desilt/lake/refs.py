@@ -15,7 +15,9 @@ from desilt.domain.history import Commit
 from desilt.domain.times import microseconds, moment
 from desilt.errors import AlreadyExists, InvalidRef, NotFound
 from desilt.lake import commits
-from desilt.lake.database import Row, Transaction
+from desilt.records.database import Row, Transaction
+from desilt.repository import snapshot
+from desilt.repository.snapshot import Tag
 
 Lock = Literal["alone", "shared"]
 EXPRESSION = re.compile(r"(?P<base>.+?)(?P<steps>([~^]\d*)*)(?P<committed>@?)", re.DOTALL)
@@ -24,15 +26,11 @@ SHORTEST_ID = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """A name that moves: its last commit, and the staging areas on top of it."""
+class LakeBranch(snapshot.Branch):
+    """A name that moves, and the staging areas on top of its last commit."""
 
-    name: str
-    uid: str
-    head: str
     token: str
-    sealed: tuple[str, ...]  # newest first
-    created_at: datetime
+    sealed: tuple[str, ...] = ()  # newest first
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -41,23 +39,14 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
-    """A name that stays."""
-
-    name: str
-    target: str
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """What a ref expression means: a commit, and the branch whose staged changes lie on top, if any."""
 
     commit: Commit
-    branch: Branch | None
+    branch: LakeBranch | None
 
 
-def branch(tx: Transaction, repository: str, name: str, *, lock: Lock | None = None) -> Branch:
+def branch(tx: Transaction, repository: str, name: str, *, lock: Lock | None = None) -> LakeBranch:
     """The branch as it is now, locked by ``lock`` until the transaction ends."""
     if lock is not None:
         tx.lock(f"{repository}/{name}", shared=lock == "shared")
@@ -67,7 +56,7 @@ def branch(tx: Transaction, repository: str, name: str, *, lock: Lock | None = N
     return _branch(tx, row)
 
 
-def branch_by_uid(tx: Transaction, uid: str) -> Branch:
+def branch_by_uid(tx: Transaction, uid: str) -> LakeBranch:
     """The branch that no other can be taken for."""
     row = tx.one("SELECT name, uid, head, token, created_at FROM branches WHERE uid = ?", uid)
     if row is None:
@@ -75,11 +64,11 @@ def branch_by_uid(tx: Transaction, uid: str) -> Branch:
     return _branch(tx, row)
 
 
-def branches(tx: Transaction, repository: str) -> list[Branch]:
-    return [_branch(tx, row) for row in list(tx.rows(f"{SELECT_BRANCH} ORDER BY name", repository))]
+def branches(tx: Transaction, repository: str) -> list[LakeBranch]:
+    return [_branch(tx, row) for row in tx.rows(f"{SELECT_BRANCH} ORDER BY name", repository)]
 
 
-def create_branch(tx: Transaction, repository: str, new: Branch) -> None:
+def create_branch(tx: Transaction, repository: str, new: LakeBranch) -> None:
     made = tx.execute(
         "INSERT INTO branches (repository, name, uid, head, token, created_at) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
@@ -89,8 +78,8 @@ def create_branch(tx: Transaction, repository: str, new: Branch) -> None:
         raise AlreadyExists("branch", new.name)
 
 
-def delete_branch(tx: Transaction, repository: str, old: Branch, *, at: datetime) -> None:
-    commits.let_go(tx, repository, [old.head], at=at)
+def delete_branch(tx: Transaction, repository: str, old: LakeBranch, *, at: datetime) -> None:
+    commits.release(tx, repository, [old.head], at=at)
     tx.execute("DELETE FROM sealed WHERE branch = ?", old.uid)
     tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
 
@@ -100,7 +89,7 @@ def move(tx: Transaction, branch_uid: str, *, head: str) -> None:
         raise NotFound("branch with uid", branch_uid)
 
 
-def seal(tx: Transaction, sealing: Branch, *, token: str) -> None:
+def seal(tx: Transaction, sealing: LakeBranch, *, token: str) -> None:
     """Writes go to ``token`` from here on; what was open lies sealed below."""
     tx.execute(
         "INSERT INTO sealed (branch, position, token) VALUES (?, ?, ?)", sealing.uid, _next(tx, sealing), sealing.token
@@ -115,7 +104,7 @@ def take(tx: Transaction, branch_uid: str, tokens: Sequence[str], *, fresh: str)
         tx.execute("UPDATE branches SET token = ? WHERE uid = ? AND token = ?", fresh, branch_uid, token)
 
 
-def restart(tx: Transaction, fresh: Branch, *, token: str) -> None:
+def restart(tx: Transaction, fresh: LakeBranch, *, token: str) -> None:
     """Only ``token`` from here on, and nothing sealed."""
     tx.execute("DELETE FROM sealed WHERE branch = ?", fresh.uid)
     tx.execute("UPDATE branches SET token = ? WHERE uid = ?", token, fresh.uid)
@@ -144,7 +133,7 @@ def create_tag(tx: Transaction, repository: str, new: Tag) -> None:
 
 
 def delete_tag(tx: Transaction, repository: str, name: str, *, at: datetime) -> None:
-    commits.let_go(tx, repository, [tag.target for tag in tags(tx, repository) if tag.name == name], at=at)
+    commits.release(tx, repository, [tag.target for tag in tags(tx, repository) if tag.name == name], at=at)
     if not tx.execute("DELETE FROM tags WHERE repository = ? AND name = ?", repository, name):
         raise NotFound("tag", name, "see `desilt lake tags`")
 
@@ -198,13 +187,13 @@ def _climb(tx: Transaction, repository: str, commit: Commit, expression: str, st
 SELECT_BRANCH = "SELECT name, uid, head, token, created_at FROM branches WHERE repository = ?"
 
 
-def _branch(tx: Transaction, row: Row) -> Branch:
+def _branch(tx: Transaction, row: Row) -> LakeBranch:
     name, uid, head, token, created_at = row
     below = tx.rows("SELECT token FROM sealed WHERE branch = ? ORDER BY position DESC", uid)
-    return Branch(name, uid, head, token, tuple(str(older[0]) for older in below), moment(created_at))
+    return LakeBranch(name, uid, head, moment(created_at), token, tuple(str(older[0]) for older in below))
 
 
-def _next(tx: Transaction, of: Branch) -> int:
+def _next(tx: Transaction, of: LakeBranch) -> int:
     row = tx.one("SELECT COALESCE(MAX(position), 0) + 1 FROM sealed WHERE branch = ?", of.uid)
     assert row is not None
     return int(row[0])

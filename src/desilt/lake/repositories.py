@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import AlreadyExists, NotFound
-from desilt.lake.database import Database, Transaction
+from desilt.records.database import Database, Transaction
 
 COLUMNS = "name, uid, default_branch, created_at, secret, ticket_life, manual_now"
 
@@ -82,7 +82,7 @@ def mark_at(tx: Transaction, uid: str, generation: int) -> str:
 
 def marks(tx: Transaction, uid: str) -> dict[int, str]:
     """The mark of every move."""
-    rows = tx.rows("SELECT generation, mark FROM journal WHERE repository = ?", uid)
+    rows = tx.each("SELECT generation, mark FROM journal WHERE repository = ?", uid)
     return {int(generation): str(mark) for generation, mark in rows}
 
 

@@ -1,6 +1,7 @@
 """One repository of a lake: the Python face of everything `desilt lake` does."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.clock import ManualClock
@@ -9,23 +10,33 @@ from desilt.domain.history import Commit
 from desilt.domain.names import check_text
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest
-from desilt.lake import branching, linking, manifest, reading, refs, repositories, timekeeping, tombstones
+from desilt.executors.executor import Executor
+from desilt.lake import branching, linking, manifest, reading, refs, repositories, timekeeping
 from desilt.lake.committing import Committer, Signature
 from desilt.lake.core import Core
+from desilt.lake.editor import LakeEditor
+from desilt.lake.gate import LakeGate
+from desilt.lake.layout import LAYOUT
 from desilt.lake.listing import PAGE, CommonPrefix
 from desilt.lake.manifest import StagingManifest
 from desilt.lake.merge import Strategy
+from desilt.lake.orders import LakeOrders
 from desilt.lake.partitions import Partitions
-from desilt.lake.reading import Change
-from desilt.lake.refs import Branch, Tag, Target
-from desilt.lake.tombstones import Tombstone
+from desilt.lake.reading import PathChange
+from desilt.lake.refs import LakeBranch, Target
+from desilt.lake.source import LakeSource
 from desilt.lake.uploading import About
+from desilt.lake.witness import LakeWitness
 from desilt.lake.writing import Writer
+from desilt.objects import store_clock
+from desilt.records import removals as tombstones
+from desilt.records.removals import Tombstone
+from desilt.repository.snapshot import Tag
 
 Metadata = Mapping[str, str] | None
 
 
-class Repository:
+class LakeRepository:
     """Branches, tags, commits and objects under one name."""
 
     def __init__(self, core: Core) -> None:
@@ -35,17 +46,29 @@ class Repository:
         self._partitions = Partitions(core.database, core.clock, self._check_clock)
         self._committer = Committer(core)
         self._writer = Writer(core, self._partitions)
+        # as the engine sees it
+        self.uri, self.secret, self.grace, self.records = core.uri, core.secret, core.ticket_life, core.database
+        self.layout, self.gate, self.editor = LAYOUT, LakeGate(core), LakeEditor(core)
+        self.orders, self.witness = LakeOrders(core), LakeWitness(core)
+
+    def source(self, executor: Executor) -> LakeSource:
+        """The read side, with work done by ``executor``."""
+        return LakeSource(self.core, executor)
+
+    @property
+    def handle(self) -> "LakeHandle":
+        return LakeHandle(self.database.url, self.store.uri, self.name)
 
     def _check_clock(self) -> None:
-        timekeeping.check(self.clock(), timekeeping.store_time(self.store))
+        timekeeping.check(self.clock(), store_clock.store_time(self.store))
 
     # ---- refs
 
-    def branches(self) -> list[Branch]:
+    def branches(self) -> list[LakeBranch]:
         with self.database.read() as tx:
             return refs.branches(tx, self.uid)
 
-    def create_branch(self, name: str, source: str) -> Branch:
+    def create_branch(self, name: str, source: str) -> LakeBranch:
         """A branch at the commit ``source`` points to; what is staged there stays there."""
         return branching.create_branch(self.core, name, source)
 
@@ -113,11 +136,11 @@ class Repository:
         signed = signature(message or f"Revert {commit.message!r} ({commit.id[:12]})", committer, None)
         return self._committer.revert(commit, branch, signed, parent=parent)
 
-    def diff(self, left: str, right: str, *, since_base: bool = False) -> Iterator[Change]:
+    def diff(self, left: str, right: str, *, since_base: bool = False) -> Iterator[PathChange]:
         """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
         return reading.differences(self.core, left, right, since_base=since_base)
 
-    def uncommitted(self, branch: str, *, prefix: str = "") -> Iterator[Change]:
+    def uncommitted(self, branch: str, *, prefix: str = "") -> Iterator[PathChange]:
         """What a commit of ``branch`` would change."""
         return reading.uncommitted(self.core, branch, prefix=prefix)
 
@@ -234,6 +257,20 @@ class Repository:
             if not repositories.set_clock(tx, self.uid, now):
                 raise BadRequest(f"the clock of {self.name!r} stands later than {now}; it does not go back")
         self.clock.now = now
+
+
+@dataclass(frozen=True, slots=True)
+class LakeHandle:
+    """Where a repository is, in words that can be sent to another process."""
+
+    database: str
+    store: str
+    name: str
+
+    def __call__(self) -> LakeRepository:
+        from desilt.lake.opening import opened  # which opens what is defined here
+
+        return opened(self)
 
 
 def signature(message: str, committer: str, metadata: Metadata) -> Signature:

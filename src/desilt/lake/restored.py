@@ -6,20 +6,17 @@ to them is lost, so whatever was uploaded since the copy, and is not committed,
 stays until somebody says otherwise.
 """
 
-import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from desilt.domain import address
-from desilt.domain.times import microseconds, moment
+from desilt.domain.times import CLOCK_MARGIN, microseconds, moment
 from desilt.errors import WentBack
 from desilt.lake import refs, staging
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
+from desilt.lake.layout import PARTITION
 from desilt.lake.partitions import new_uid
-
-PARTITION = re.compile(r"branches/([0-9a-v]{20})/([0-9]{14}_[0-9a-v]{20})/")
-CLOCK_MARGIN = timedelta(minutes=10)
+from desilt.records.database import Transaction
 
 
 def unknown_partitions(core: Core, folders: Iterable[str]) -> list[str]:
@@ -108,6 +105,6 @@ def kept_since(core: Core) -> datetime | None:
     return None if row is None or row[0] is None else moment(row[0])
 
 
-def let_go(tx: Transaction, repository: str) -> None:
+def release(tx: Transaction, repository: str) -> None:
     """What was kept because of a restore is garbage like any other."""
     tx.execute("UPDATE repositories SET kept_since = NULL WHERE uid = ?", repository)

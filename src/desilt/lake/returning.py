@@ -7,17 +7,18 @@ in the transaction in which it moves its branch: nothing is condemned meanwhile.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from desilt.domain.times import IN_FLIGHT
 from desilt.errors import BeingCollected, MissingTable, NotFound
-from desilt.lake import ledger, tombstones
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
-from desilt.lake.ranges import EMPTY, FOLDER
-from desilt.lake.tombstones import State, Tombstone
+from desilt.records import ledger
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
+from desilt.records.removals import State, Tombstone
+from desilt.sstable.ranges import EMPTY, FOLDER
 
 ELSEWHERE = (State.TRASHED, State.RESTORING)
-MARGIN = timedelta(minutes=10)  # a request to remove may arrive late
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def look(core: Core, metarange: str, *, begun: datetime) -> Needed:
         stones = {
             address: stone
             for address, stone in _stones(tx, core, addresses).items()
-            if stone.state not in ELSEWHERE and _is_over(tx, core, stone, begun - MARGIN)
+            if stone.state not in ELSEWHERE and _is_over(tx, core, stone, begun - IN_FLIGHT)
         }
     return Needed(addresses, {address: stone for address, stone in stones.items() if _is_there(core, address)})
 

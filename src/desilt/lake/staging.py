@@ -13,9 +13,9 @@ from datetime import datetime
 import pyarrow as pa
 
 from desilt.lake import dropped
-from desilt.lake.database import Row, Transaction, among
 from desilt.lake.dropped import Dropping
-from desilt.lake.records import paired
+from desilt.records.database import Row, Transaction, among
+from desilt.sstable.records import paired
 from desilt.sstable.values import decode_entry
 
 BATCH = 20_000
@@ -57,7 +57,7 @@ def drop(tx: Transaction, token: str, dropping: Dropping, prefix: bytes = b"") -
 
 
 def take(tx: Transaction, tokens: Sequence[str], dropping: Dropping) -> None:
-    """Forget staging areas, newest first, that have become a commit: only what a newer one hid is let go of."""
+    """Forget staging areas, newest first, that have become a commit: only what a newer one hid is dropped."""
     for age, token in enumerate(tokens):
         if newer := tokens[:age]:
             marks = ", ".join("?" * len(newer))
@@ -88,7 +88,7 @@ def scan(
         return iter(())  # PostgreSQL knows no empty list
     where, values = _between(prefix, start)
     marks = ", ".join("?" * len(tokens))
-    rows = tx.rows(
+    rows = tx.each(
         f"SELECT path, value, token FROM staging WHERE token IN ({marks}){where} ORDER BY path", *tokens, *values
     )
     if len(tokens) == 1:
@@ -98,7 +98,7 @@ def scan(
 
 def entries(tx: Transaction, token: str) -> Iterator[tuple[bytes, bytes, str]]:
     """Path, value and address of every entry of one staging area, in order of paths."""
-    rows = tx.rows(
+    rows = tx.each(
         "SELECT path, value, address FROM staging WHERE token = ? AND value IS NOT NULL ORDER BY path", token
     )
     return ((bytes(path), bytes(value), str(address)) for path, value, address in rows)

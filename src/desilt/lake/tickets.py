@@ -12,7 +12,7 @@ from desilt.domain import address as addresses
 from desilt.domain.ticket import Ticket
 from desilt.domain.times import microseconds, moment
 from desilt.errors import BadTicket
-from desilt.lake.database import Transaction, among
+from desilt.records.database import Transaction, among
 
 
 def hold(tx: Transaction, ticket: Ticket) -> None:
@@ -48,7 +48,7 @@ def check(tx: Transaction, repository: str, address: str, path: str, *, now: dat
 
 def open_at(tx: Transaction, repository: str, now: datetime) -> Iterator[Ticket]:
     """The tickets that still hold their address."""
-    rows = tx.rows(
+    rows = tx.each(
         "SELECT branch, path, address, expires_at FROM tickets WHERE repository = ? AND expires_at > ?",
         *(repository, microseconds(now)),
     )

@@ -11,32 +11,15 @@ from time import sleep
 
 from desilt.clock import Clock, ManualClock
 from desilt.domain.history import Commit
-from desilt.domain.times import EPOCH, SECOND
-from desilt.errors import NotFound, WrongClock
-from desilt.objects.store import ObjectStore
+from desilt.domain.times import CLOCK_MARGIN, EPOCH, SECOND
+from desilt.errors import WrongClock
 
-TOLERANCE = timedelta(minutes=10)
 PATIENCE = timedelta(seconds=5)  # how long a commit waits for the clock
-PROBE = "_desilt/clock"  # one small object beside all repositories, written over and over
-
-
-def store_time(store: ObjectStore) -> datetime:
-    """What the store's clock says, by the time it gives a fresh object."""
-    store.put(PROBE, [b"what time is it?\n"])
-    return store.head(PROBE).modified_at
-
-
-def last_asked(store: ObjectStore) -> datetime | None:
-    """When somebody last asked for :func:`store_time`; None if nobody ever did."""
-    try:
-        return store.head(PROBE).modified_at
-    except NotFound:
-        return None
 
 
 def check(now: datetime, store_now: datetime) -> None:
     """Refuse to go on with a clock that is more than ten minutes off the store's."""
-    if abs(now - store_now) > TOLERANCE:
+    if abs(now - store_now) > CLOCK_MARGIN:
         raise WrongClock(now, store_now, "the object store's")
 
 
@@ -46,7 +29,7 @@ def wait_for(clock: Clock, parents: Iterable[Commit]) -> None:
     Commits are a second apart, so that hundreds of quick ones get ahead of it. A manual clock is not waited for: it
     does not move by itself.
     """
-    missing = _latest(parents) - TOLERANCE - clock()
+    missing = _latest(parents) - CLOCK_MARGIN - clock()
     if timedelta() < missing <= PATIENCE and not isinstance(clock, ManualClock):
         sleep(missing.total_seconds() + 0.01)
 
@@ -54,7 +37,7 @@ def wait_for(clock: Clock, parents: Iterable[Commit]) -> None:
 def later_than(parents: Iterable[Commit], clock: Clock) -> datetime:
     """What ``clock`` says, or the first whole second that is one past the latest parent; refused where that is much."""
     now, latest = clock(), _latest(parents)
-    if latest - now > TOLERANCE:
+    if latest - now > CLOCK_MARGIN:
         manual = "commits are a second apart; move the clock of this repository on"
         way_out = manual if isinstance(clock, ManualClock) else "mend the one that is wrong"
         raise WrongClock(now, latest, "the commit before was made at", way_out)

@@ -9,10 +9,9 @@ covers it up.
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from desilt.domain.times import microseconds, moment
+from desilt.domain.times import CLOCK_MARGIN, microseconds, moment
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
-from desilt.lake.timekeeping import TOLERANCE
+from desilt.records.database import Transaction
 
 GAP = timedelta(days=30)
 LATELY = timedelta(
@@ -100,9 +99,9 @@ def passed(tx: Transaction, repository: str, now: datetime) -> None:
         f"UPDATE repositories SET quiet_since = NULL, quiet_seen_at = NULL WHERE uid = ? AND {MENDED}",
         *(repository, *_mended(now)),
     )
-    ahead = microseconds(now + TOLERANCE)
+    ahead = microseconds(now + CLOCK_MARGIN)
     tx.execute("UPDATE repositories SET clock_right_at = NULL WHERE uid = ? AND clock_right_at > ?", repository, ahead)
 
 
 def _mended(now: datetime) -> tuple[int, int]:
-    return microseconds(now + TOLERANCE), microseconds(now - GAP)
+    return microseconds(now + CLOCK_MARGIN), microseconds(now - GAP)

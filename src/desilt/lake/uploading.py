@@ -8,10 +8,11 @@ from datetime import datetime
 from desilt.domain.ticket import Ticket
 from desilt.domain.times import microseconds
 from desilt.errors import BranchMoved
-from desilt.lake import refs, repositories, tickets, tombstones
+from desilt.lake import refs, repositories, tickets
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
-from desilt.lake.refs import Branch
+from desilt.lake.refs import LakeBranch
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class About:
 class Upload:
     """An object that is being written to ``address`` and will be staged on ``branch`` at ``path``."""
 
-    def __init__(self, core: Core, branch: Branch, path: str, address: str) -> None:
+    def __init__(self, core: Core, branch: LakeBranch, path: str, address: str) -> None:
         self._core, self._branch, self._path, self.address = core, branch, path, address
         self.key = core.prefix + address
         self._renewed_at: datetime = core.clock()
@@ -34,7 +35,7 @@ class Upload:
         """``body``, measured as it passes; its ticket is renewed while it does."""
         return Metered(self._renewing(body))
 
-    def finish(self, tx: Transaction) -> Branch:
+    def finish(self, tx: Transaction) -> LakeBranch:
         """In the staging transaction: the ticket still holds, nothing condemned the address, the branch is the same."""
         repositories.writing(tx, self._core.uid)
         on = refs.branch(tx, self._core.uid, self._branch.name, lock="shared")

@@ -13,15 +13,16 @@ from typing import TypeVar
 from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix, new_path
 from desilt.domain.times import nanoseconds
 from desilt.errors import BadRequest, BranchMoved, NotFound
-from desilt.lake import commits, journal, refs, repositories, staging, tombstones
+from desilt.lake import commits, journal, refs, repositories, staging
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
 from desilt.lake.dropped import Dropping
 from desilt.lake.moves import settle
 from desilt.lake.partitions import Partitions, new_uid
-from desilt.lake.refs import Branch
+from desilt.lake.refs import LakeBranch
 from desilt.lake.uploading import About, Upload
 from desilt.lake.vanishing import telling_gone
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
 from desilt.sstable.values import decode_entry, encode_entry
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Writer:
         """A second entry on the same object, in the same branch; with ``move``, the first one goes."""
         key, target = encode_path(source), new_path(destination)
 
-        def stage(tx: Transaction, on: Branch, values: Sequence[bytes]) -> Entry:
+        def stage(tx: Transaction, on: LakeBranch, values: Sequence[bytes]) -> Entry:
             entry = replace(decode_entry(key, values[0]), path=destination, modified_ns=self._now())
             tombstones.refuse_gone(tx, self._core.uid, entry.address, source)
             dropping = self._dropping(on)
@@ -84,7 +85,7 @@ class Writer:
         """``paths``, sorted, are gone from the branch, all or none; what commits hold of them stays."""
         keys = [encode_path(path) for path in paths]
 
-        def stage(tx: Transaction, on: Branch, _: Sequence[bytes]) -> None:
+        def stage(tx: Transaction, on: LakeBranch, _: Sequence[bytes]) -> None:
             for key in keys:
                 staging.stage(tx, on.token, key, None, self._dropping(on))
 
@@ -108,7 +109,7 @@ class Writer:
                     return forgotten
         raise BranchMoved(branch, "resetting it")
 
-    def _forget(self, tx: Transaction, on: Branch, key: bytes | None, prefix: str | None) -> int:
+    def _forget(self, tx: Transaction, on: LakeBranch, key: bytes | None, prefix: str | None) -> int:
         dropping = self._dropping(on)
         if key is None and prefix is None:
             forgotten = sum(staging.drop(tx, token, dropping) for token in on.tokens)
@@ -136,7 +137,7 @@ class Writer:
         return entry
 
     def _amend(
-        self, branch: str, keys: Sequence[bytes], stage: Callable[[Transaction, Branch, Sequence[bytes]], T]
+        self, branch: str, keys: Sequence[bytes], stage: Callable[[Transaction, LakeBranch, Sequence[bytes]], T]
     ) -> T:
         """Run ``stage`` in a transaction in which ``keys``, sorted, surely have the values it is given.
 
@@ -161,7 +162,7 @@ class Writer:
                     return stage(tx, now, there)
         raise BranchMoved(branch, "changing it")
 
-    def _dropping(self, on: Branch) -> Dropping:
+    def _dropping(self, on: LakeBranch) -> Dropping:
         return Dropping(self._core.uid, on.uid, self._core.clock())
 
     def _now(self) -> int:

@@ -57,7 +57,7 @@ class CloudStore:
             ) from error
 
     def put(self, key: str, body: Iterable[bytes]) -> int:
-        at = self._at(key)
+        at, about = self._at(key), self._attributes()
         source = Watched(body)
         start: list[bytes] = []
         for chunk in source:
@@ -67,10 +67,11 @@ class CloudStore:
         try:
             with self._failures("writing", key):
                 if source.size < PART_BYTES:
-                    obstore.put(self.client, at, b"".join(start), use_multipart=False)
+                    obstore.put(self.client, at, b"".join(start), attributes=about, use_multipart=False)
                 else:
                     parts = chain(drained(start), source)
-                    obstore.put(self.client, at, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+                    size, at_once = PART_BYTES, PARTS_AT_ONCE
+                    obstore.put(self.client, at, parts, attributes=about, chunk_size=size, max_concurrency=at_once)
         except Exception:
             if source.error is not None:  # the body's own error is the caller's, and passes as it is
                 raise source.error from None
@@ -80,7 +81,8 @@ class CloudStore:
     def put_new(self, key: str, body: bytes) -> bool:
         with self._failures("writing", key):
             try:
-                obstore.put(self.client, self._at(key), body, mode="create", use_multipart=False)
+                about = self._attributes()
+                obstore.put(self.client, self._at(key), body, attributes=about, mode="create", use_multipart=False)
             except (AlreadyExistsError, PreconditionError):
                 return False
         return True
@@ -191,6 +193,10 @@ class CloudStore:
         self.copy(source, destination)
         if self.head(destination).size != size:
             raise StorageFailed(f"the copy of {source!r} at {destination!r} in {self.uri} is cut off; move it again")
+
+    def _attributes(self) -> dict[str, str] | None:
+        """What objects carry besides their bytes."""
+        return None
 
     def _at(self, key: str) -> str:
         return self.root + check_key(key)

@@ -38,18 +38,27 @@ def open_store(uri: str, *, clock: Clock | None = None) -> ObjectStore:
         if clock is not None:
             raise InvalidUri(f"{uri!r} keeps its own time; a clock can be set only for a directory or memory")
         from desilt.objects.cloud import CloudStore  # takes a moment to load, and most lakes are in a directory
+        from desilt.objects.cloud_dated import QUERY, DatedCloudStore
 
+        place, _, query = rest.partition("?")
+        if query == QUERY:
+            return DatedCloudStore(scheme, *bucket_and_prefix(uri, place))
         return CloudStore(scheme, *bucket_and_prefix(uri, rest))
     raise InvalidUri(f"{uri!r} is not a place for objects; write {FORMS}")
 
 
 def dated(store: ObjectStore, clock: Clock) -> ObjectStore:
-    """``store`` with its objects dated by ``clock``; only a directory or memory can do that."""
+    """``store`` with its objects dated by ``clock``; in a bucket, in what they carry besides their bytes."""
     if isinstance(store, LocalStore):
         return LocalStore(store.root, clock=clock, fsync=store.fsync)
     if isinstance(store, MemoryStore):
         return store.dated(clock)
-    raise InvalidUri(f"{store.uri} keeps its own time; a manual clock needs a directory or memory")
+    if store.uri.startswith(("s3://", "gs://", "az://")):
+        from desilt.objects.cloud_dated import DatedCloudStore
+
+        scheme, _, rest = store.uri.partition("?")[0].partition("://")
+        return DatedCloudStore(scheme, *bucket_and_prefix(store.uri, rest), clock=clock)
+    raise InvalidUri(f"{store.uri} keeps its own time; a manual clock needs a directory, memory or a bucket")
 
 
 def path(uri: str, found: str) -> str:

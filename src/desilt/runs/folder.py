@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from desilt.domain.run import FOLDER, Run, is_run_id, started
-from desilt.errors import BadRequest, NotFound, Unreadable
+from desilt.errors import BadRequest, DamagedRun, NotFound
 from desilt.objects.store import ObjectStore
 
 LAST = "last"
@@ -71,7 +71,7 @@ class Folder:
         try:
             return self.store.get(self.root + name).decode()
         except UnicodeDecodeError:
-            raise Unreadable(f"{self.root}{name} is not what was written; plan again") from None
+            raise DamagedRun(self.root + name, "is not what was written") from None
 
     def has(self, name: str) -> bool:
         try:

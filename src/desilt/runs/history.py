@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from desilt.errors import Unreadable
+from desilt.errors import DamagedRun
 
 FILE = "history.json"
 VERSION = 1
@@ -43,7 +43,7 @@ FIELDS = tuple(one.name for one in fields(Dot))
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HistoryChange:
     """A history before and after. Dots are in order: children before their parents, newest first."""
 
     dots: tuple[Dot, ...]
@@ -70,7 +70,7 @@ class Change:
         return json.dumps(facts) + "\n"
 
 
-def read_change(text: str) -> Change:
+def read_change(text: str) -> HistoryChange:
     """A change from its JSON."""
     try:
         facts: dict[str, Any] = json.loads(text)
@@ -78,9 +78,9 @@ def read_change(text: str) -> Change:
             raise KeyError("version")
         sets = [tuple(names) for names in facts["sets"]]
         dots = tuple(_dot({**one, "by": sets[one["by"]]}) for one in facts["dots"])
-        return Change(dots, facts["skipped"], facts["deleted"])
+        return HistoryChange(dots, facts["skipped"], facts["deleted"])
     except (ValueError, TypeError, KeyError, IndexError):
-        raise Unreadable(f"{FILE} of this run was not written by this desilt, or is damaged; plan again") from None
+        raise DamagedRun(f"{FILE} of this run", "was not written by this desilt, or is damaged") from None
 
 
 def _dot(facts: dict[str, Any]) -> Dot:

@@ -24,7 +24,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PinGroup:
     """Pins that keep something together: it goes when all of them went."""
 
     pins: tuple[str, ...]
@@ -40,7 +40,7 @@ class Pins:
     total: Amount
     nothing: Amount  # in commits that no pin reaches
     pins: tuple[Pin, ...]  # those first that keep most alone
-    groups: tuple[Group, ...]  # the biggest first, as many as were asked for
+    groups: tuple[PinGroup, ...]  # the biggest first, as many as were asked for
     groups_left: int  # and how many more there are
     left: Amount  # with so much
     version: str = __version__
@@ -77,7 +77,7 @@ class Pins:
         return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
 
 
-def told_apart(groups: Sequence[Group], named: int = NAMED) -> list[tuple[Sequence[str], str]]:
+def told_apart(groups: Sequence[PinGroup], named: int = NAMED) -> list[tuple[Sequence[str], str]]:
     """Each group as ``several`` tells it, and no two alike: names come first that fewest of the others have."""
     common = Counter(name for group in groups for name in group.pins)
     members = [sorted(group.pins, key=lambda name: common[name]) for group in groups]

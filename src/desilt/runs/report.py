@@ -7,7 +7,7 @@ from typing import Any
 
 from desilt import __version__
 from desilt.domain.run import Run
-from desilt.errors import Unreadable
+from desilt.errors import DamagedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,15 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
+class Objection:
+    """What a guard has against sweeping, and what to do about it."""
+
+    code: str
+    fact: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A plan in figures. ``remove`` and ``keep`` together are every object that was looked at."""
 
@@ -51,12 +60,16 @@ class Report:
     seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
     stored: Amount = field(default_factory=Amount)  # all there is where the run looked
     action: str = "delete"
+    safety: str = "atomic"  # what stands between a verdict and a race
     by: str = "branch"  # what ``remove`` is told by
     refs: Mapping[str, str] = field(default_factory=dict)  # branches that go, and why; once swept, what became of them
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept, by the id of the order
     own: Mapping[str, Amount] = field(default_factory=dict)  # files of desilt itself that are needed no longer
     history: Mapping[str, int] = field(default_factory=dict)  # commits edited, abandoned, collected …
     swept: Swept | None = None  # None: nothing was removed yet
+    place: str = ""  # where the work was done
+    objections: tuple[Objection, ...] = ()  # what guards said as it was planned, all of them
+    passes: str | None = ""  # the words that let it pass nevertheless; None: there are none
     version: str = __version__
 
     @property
@@ -77,7 +90,7 @@ def read_report(text: str) -> Report:
     try:
         return _read(json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise Unreadable("this is not the report of a run; plan again") from None
+        raise DamagedRun("this", "is not the report of a run") from None
 
 
 def _read(facts: dict[str, Any]) -> Report:
@@ -89,6 +102,7 @@ def _read(facts: dict[str, Any]) -> Report:
     for name in ("keep", "prefixes", "holds", "own"):
         facts[name] = {key: Amount(**amount) for key, amount in facts.get(name, {}).items()}
     facts["stored"] = Amount(**facts["stored"])
+    facts["objections"] = tuple(Objection(**one) for one in facts.get("objections", ()))
     facts["swept"] = Swept(**facts["swept"]) if facts["swept"] else None
     return Report(**facts)
 

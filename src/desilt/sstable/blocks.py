@@ -23,7 +23,7 @@ MOST_SNAPPY = 64  # no snappy stream is 64 times shorter than what it holds; a l
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class BlockHandle:
     """Where a block is: ``size`` bytes from ``offset``, its trailer not counted."""
 
     offset: int
@@ -37,18 +37,18 @@ class Handle:
         return varint.encode(self.offset) + varint.encode(self.size)
 
 
-def decode_handle(data: bytes | memoryview, at: int = 0) -> tuple[Handle, int]:
+def decode_handle(data: bytes | memoryview, at: int = 0) -> tuple[BlockHandle, int]:
     offset, at = varint.decode(data, at)
     size, at = varint.decode(data, at)
-    return Handle(offset, size), at
+    return BlockHandle(offset, size), at
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
     """The last 53 bytes of a table."""
 
-    metaindex: Handle
-    index: Handle
+    metaindex: BlockHandle
+    index: BlockHandle
 
     def encode(self) -> bytes:
         handles = CRC32C + self.metaindex.encode() + self.index.encode()

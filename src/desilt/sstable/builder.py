@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from desilt.sstable import varint
-from desilt.sstable.blocks import TRAILER, Footer, Handle, build, seal
+from desilt.sstable.blocks import TRAILER, BlockHandle, Footer, build, seal
 from desilt.sstable.cuts import is_full
 from desilt.sstable.decode import SUFFIX
 from desilt.sstable.encode import SUFFIX_BYTES
@@ -82,14 +82,14 @@ class Builder:
         metaindex = self._store(build([(b"rocksdb.properties", handle.encode())], interval=1), compress=False)
         return b"".join([*self._parts, Footer(metaindex, index).encode()])
 
-    def _store(self, block: bytes, *, compress: bool) -> Handle:
+    def _store(self, block: bytes, *, compress: bool) -> BlockHandle:
         stored = seal(block, compress=compress)
-        handle = Handle(self._size, len(stored) - TRAILER)
+        handle = BlockHandle(self._size, len(stored) - TRAILER)
         self._parts.append(stored)
         self._size += len(stored)
         return handle
 
-    def _point(self, key: bytes, handle: Handle) -> None:
+    def _point(self, key: bytes, handle: BlockHandle) -> None:
         value = handle.encode()
         key_width = len(varint.encode(len(key)))
         guess = len(key) + ABSENT + 4 + key_width + len(varint.encode(ABSENT))
@@ -99,7 +99,7 @@ class Builder:
         self._open.append((key, value))
         self._open_size += 1 + key_width + len(varint.encode(len(value))) + len(key) + len(value) + 4
 
-    def _write_index(self, partitions: list[list[tuple[bytes, bytes]]]) -> tuple[Handle, dict[str, int]]:
+    def _write_index(self, partitions: list[list[tuple[bytes, bytes]]]) -> tuple[BlockHandle, dict[str, int]]:
         blocks = [build(partition, interval=1) for partition in partitions]
         if len(blocks) == 1:
             return self._store(blocks[0], compress=True), {"index.size": len(blocks[0]) + TRAILER}

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.domain.entry import AddressType, Entry, decode_path
+from desilt.domain.times import NANOSECONDS
 from desilt.sstable.lanes import Field, Messages, tag_of, unpack_column
 from desilt.sstable.slices import cut, layout
 from desilt.sstable.table import Table
@@ -31,8 +32,8 @@ ENTRIES = pa.schema(
 ``modified_at`` holds the years 1678 to 2261; a moment outside them is the nearest inside.
 """
 
-SECOND = 1_000_000_000
-LAST_SECOND = 2**63 // SECOND - 1
+BY_PREFIX, FULL = (pa.scalar(int(kind), pa.int8()) for kind in (AddressType.BY_PREFIX, AddressType.FULL))
+LAST_SECOND = 2**63 // NANOSECONDS - 1
 
 ADDRESS, MODIFIED, SIZE, CHECKSUM, METADATA, ADDRESS_TYPE, CONTENT_TYPE = (
     tag_of(1, BYTES),
@@ -84,6 +85,12 @@ def entry_columns(records: pa.RecordBatch, name: str = "range") -> pa.RecordBatc
             cut(data, start, end),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=ENTRIES)
+
+
+def whole(entries: pa.RecordBatch) -> pa.Array:
+    """Which of some entries, as columns, have a whole URI for an address; an old one does not say, and has a scheme."""
+    unsaid = pc.and_(pc.equal(entries["address_type"], BY_PREFIX), pc.match_substring(entries["address"], "://"))
+    return pc.or_(pc.equal(entries["address_type"], FULL), unsaid)
 
 
 def decode_entries(records: pa.RecordBatch, name: str = "range") -> list[Entry]:
@@ -140,10 +147,10 @@ class _Found:
         return pa.array(kinds.astype(np.int8))
 
     def moments(self) -> pa.Array:
-        carried = self._nanos // SECOND
+        carried = self._nanos // NANOSECONDS
         seconds = np.clip(self._seconds, -LAST_SECOND * 4, LAST_SECOND * 4) + carried
         inside = np.clip(seconds, -LAST_SECOND, LAST_SECOND)
-        moments = inside * SECOND + np.where(seconds == inside, self._nanos - carried * SECOND, 0)
+        moments = inside * NANOSECONDS + np.where(seconds == inside, self._nanos - carried * NANOSECONDS, 0)
         return pa.array(moments).cast(pa.timestamp("ns", "UTC"))
 
     def metadata(self) -> pa.Array:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from desilt.sstable import varint
-from desilt.sstable.slices import MAX_BYTES, cut, layout
+from desilt.sstable.slices import MAX_BYTES, cut, joined, layout
 from desilt.sstable.varint import Bytes, Ints, Malformed
 
 SUFFIX = 8  # sequence number and kind, after every internal key
@@ -24,7 +23,7 @@ SET = 1  # what those eight bytes say in a table of lakeFS: sequence 0, a plain 
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class DecodedBlocks:
     """What a run of blocks holds, in order; one row per entry, except ``counts``: one per block."""
 
     keys: pa.Array  # user keys, their suffix gone
@@ -54,7 +53,7 @@ class _Step:
     kept: Ints | None  # which rows of the step before are still there; None: all
 
 
-def decode(blocks: Sequence[bytes]) -> Entries:
+def decode(blocks: Sequence[bytes]) -> DecodedBlocks:
     """The entries of ``blocks``, or :class:`Malformed` if any of them breaks a rule of the format."""
     data = np.frombuffer(b"".join(blocks), np.uint8)
     lanes = _lanes(data, np.array([len(block) for block in blocks], np.int64))
@@ -67,7 +66,7 @@ def decode(blocks: Sequence[bytes]) -> Entries:
     total = int(per_lane.sum())
     if not total:
         nothing = pa.array([], pa.binary())
-        return Entries(nothing, np.empty(0, np.uint64), nothing, counts)
+        return DecodedBlocks(nothing, np.empty(0, np.uint64), nothing, counts)
     # Row r of the result is entry order[r] in the order the steps met them.
     places = np.concatenate([first[step.lane] + n for n, step in enumerate(steps)])
     order = np.empty(total, np.int64)
@@ -76,7 +75,7 @@ def decode(blocks: Sequence[bytes]) -> Entries:
     suffixes = words(keys, offsets[1:] - SUFFIX)[order]
     value_at = np.concatenate([step.value for step in steps])[order]
     value_end = np.concatenate([step.end for step in steps])[order]
-    return Entries(
+    return DecodedBlocks(
         keys=cut(keys, offsets[:-1], offsets[1:] - SUFFIX, order=order),
         suffixes=suffixes,
         values=cut(data, value_at, value_end),
@@ -148,6 +147,6 @@ def _keys(data: Bytes, steps: list[_Step]) -> list[pa.Array]:
             starts = offsets[:-1] if step.kept is None else offsets[step.kept]
             if len(data) + int(step.shared.sum()) > MAX_BYTES:
                 raise Malformed("its keys are too large to be decoded at once")
-            keys = pc.binary_join_element_wise(cut(before, starts, starts + step.shared), keys, b"")
+            keys = joined(cut(before, starts, starts + step.shared), keys)
         columns.append(keys)
     return columns

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from desilt.sstable import varint
 from desilt.sstable.decode import SET, SUFFIX, words
-from desilt.sstable.slices import cut, from_layout, layout
+from desilt.sstable.slices import cut, from_layout, joined, layout
 from desilt.sstable.varint import Bytes, Ints
 
 SUFFIX_BYTES = SET.to_bytes(SUFFIX, "little")
+ENDING = pa.scalar(SUFFIX_BYTES, pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Draft:
         shared[restarts] = 0
         starts, ends = self.offsets[:-1] + shared, self.offsets[1:]
         heads = from_layout(*varint.encode_columns(shared, ends - starts, self.value_sizes))
-        return layout(pc.binary_join_element_wise(heads, cut(self.keys, starts, ends), self.values, b""))
+        return layout(joined(heads, cut(self.keys, starts, ends), self.values))
 
 
 def draft(records: pa.RecordBatch) -> Draft:
     """``records``, which are in key order, measured."""
     values = records["value"]
-    internal = pc.binary_join_element_wise(records["key"], pa.scalar(SUFFIX_BYTES), b"")
+    internal = joined(records["key"], ENDING)
     keys, offsets = layout(internal)
     return Draft(keys, offsets, common_prefixes(keys, offsets), values, np.diff(layout(values)[1]))
 

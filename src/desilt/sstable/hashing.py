@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.domain.identity import hash_map
-from desilt.sstable.slices import layout
+from desilt.sstable.slices import joined, layout
 
+BAR = pa.scalar(b"|", pa.binary())
 FNV_START = np.uint64(0xCBF29CE484222325)
 FNV_PRIME = np.uint64(0x100000001B3)
 
@@ -27,8 +28,7 @@ class TableHash:
     def add(self, keys: pa.Array, values: pa.Array) -> None:
         if not len(keys):
             return
-        bar = pa.scalar(b"|")
-        forms = pc.binary_join_element_wise(_lengths(keys), keys, bar, _lengths(values), values, bar, b"")
+        forms = joined(_lengths(keys), keys, BAR, _lengths(values), values, BAR)
         self._sha.update(layout(forms)[0].data)
 
     def finish(self, kind: str) -> str:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.sstable import varint
-from desilt.sstable.blocks import TRAILER, Handle, unseal
-from desilt.sstable.decode import Entries, decode
+from desilt.sstable.blocks import TRAILER, BlockHandle, unseal
+from desilt.sstable.decode import DecodedBlocks, decode
 from desilt.sstable.slices import layout
-from desilt.sstable.source import Source
+from desilt.sstable.source import ByteSource
 from desilt.sstable.varint import Ints, Malformed
 
 
@@ -26,7 +26,7 @@ class Index:
 
     separators: pa.Array
     offsets: Ints
-    partitions: list[Handle]  # the index's own blocks, when there are two levels
+    partitions: list[BlockHandle]  # the index's own blocks, when there are two levels
     keys: list[bytes]  # the separators again, for bisection
 
     def __len__(self) -> int:
@@ -42,14 +42,14 @@ class Index:
         return [unseal(stored[start:end]) for start, end in pairwise(bounds)]
 
 
-def read_index(source: Source, handle: Handle, *, two_levels: bool) -> Index:
+def read_index(source: ByteSource, handle: BlockHandle, *, two_levels: bool) -> Index:
     """The index whose root is at ``handle``."""
     entries = decode([unseal(source.block(handle))])
-    partitions: list[Handle] = []
+    partitions: list[BlockHandle] = []
     if two_levels:
         top = entries
         offsets = _offsets(top)
-        partitions = [Handle(start, end - start - TRAILER) for start, end in pairwise(offsets.tolist())]
+        partitions = [BlockHandle(start, end - start - TRAILER) for start, end in pairwise(offsets.tolist())]
         stored = source.read(int(offsets[0]), int(offsets[-1]))
         first = int(offsets[0])
         entries = decode([unseal(stored[part.offset - first : part.end - first]) for part in partitions])
@@ -71,7 +71,7 @@ def ascending(keys: pa.Array) -> bool:
     return len(keys) < 2 or bool(pc.all(pc.less(keys[:-1], keys[1:])).as_py())
 
 
-def _offsets(entries: Entries) -> Ints:
+def _offsets(entries: DecodedBlocks) -> Ints:
     """Where the blocks these entries point to begin, and the last ends: they must follow one another."""
     if not len(entries.keys):
         raise Malformed("its index is empty")

@@ -8,10 +8,12 @@ elements copies the pieces out.
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from desilt.sstable.varint import Bytes, Ints, Malformed
 
 MAX_BYTES = 2**31 - 1  # Arrow's binary columns have 32-bit offsets
+NOTHING = pa.scalar(b"", pa.binary())  # a value without its type costs Arrow a look at what kinds of values there are
 
 
 def cut(data: Bytes, starts: Ints, ends: Ints, *, order: Ints | None = None) -> pa.Array:
@@ -26,6 +28,11 @@ def cut(data: Bytes, starts: Ints, ends: Ints, *, order: Ints | None = None) -> 
     pieces = pa.Array.from_buffers(pa.binary(), 2 * n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
     wanted = np.arange(0, 2 * n, 2) if order is None else 2 * order
     return pieces.take(pa.array(wanted))
+
+
+def joined(*columns: pa.Array | pa.Scalar) -> pa.Array:
+    """The values of some columns, one after the other, row by row."""
+    return pc.binary_join_element_wise(*columns, NOTHING)
 
 
 def layout(column: pa.Array) -> tuple[Bytes, Ints]:

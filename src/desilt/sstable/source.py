@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from desilt.sstable.blocks import FOOTER, Handle
+from desilt.sstable.blocks import FOOTER, BlockHandle
 from desilt.sstable.varint import Malformed
 
 TAIL = 64 * 1024  # footer, properties and index of most tables: one request
@@ -11,7 +11,7 @@ TAIL = 64 * 1024  # footer, properties and index of most tables: one request
 Fetch = Callable[[int, int], bytes | memoryview]
 
 
-class Source:
+class ByteSource:
     """``size`` bytes behind ``fetch(offset, length)``; asking for what is not there is :class:`Malformed`."""
 
     def __init__(self, fetch: Fetch, size: int, *, tail: int | None = None) -> None:
@@ -30,7 +30,7 @@ class Source:
             return self._tail[start - self._kept : end - self._kept]
         return self._request(start, end)
 
-    def block(self, handle: Handle) -> memoryview:
+    def block(self, handle: BlockHandle) -> memoryview:
         """One stored block with its trailer."""
         return self.read(handle.offset, handle.end)
 
@@ -41,7 +41,7 @@ class Source:
         return data
 
 
-def in_memory(data: bytes) -> Source:
+def in_memory(data: bytes) -> ByteSource:
     """A file that is already here."""
     view = memoryview(data)
-    return Source(lambda start, length: view[start : start + length], len(data), tail=len(data))
+    return ByteSource(lambda start, length: view[start : start + length], len(data), tail=len(data))

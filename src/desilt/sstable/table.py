@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from desilt.errors import CorruptTable
 from desilt.sstable import varint
-from desilt.sstable.blocks import FOOTER, Footer, Handle, decode_footer, decode_handle, entries, unseal
+from desilt.sstable.blocks import FOOTER, BlockHandle, Footer, decode_footer, decode_handle, entries, unseal
 from desilt.sstable.decode import SET, SUFFIX, decode
 from desilt.sstable.index import Index, ascending, read_index
 from desilt.sstable.slices import layout
-from desilt.sstable.source import Source, in_memory
+from desilt.sstable.source import ByteSource, in_memory
 from desilt.sstable.varint import Malformed, blaming
 
 RAW = pa.schema([("key", pa.binary()), ("value", pa.binary())])
@@ -36,7 +36,7 @@ INDEX_TYPE = "rocksdb.block.based.table.index.type"
 class Table:
     """An open table. ``properties`` is all it says of itself, ``count`` how many records it has."""
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: ByteSource, name: str) -> None:
         self.name = name
         self._source = source
         self._footer: Footer = decode_footer(bytes(source.read(source.size - FOOTER, source.size)))
@@ -55,7 +55,7 @@ class Table:
     def open(cls, fetch: Callable[[int, int], bytes], size: int, name: str) -> "Table":
         """The table of ``size`` bytes that ``fetch(offset, length)`` reads; ``name`` is for messages."""
         with blaming(name):
-            return cls(Source(fetch, size), name)
+            return cls(ByteSource(fetch, size), name)
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> "Table":
@@ -180,7 +180,7 @@ def _place(records: pa.RecordBatch, key: bytes) -> int:
     return bisect_left(records["key"], key, key=lambda scalar: scalar.as_py())
 
 
-def _directory(metaindex: bytes) -> dict[str, Handle]:
+def _directory(metaindex: bytes) -> dict[str, BlockHandle]:
     return {_text(key): decode_handle(value)[0] for key, value in entries(metaindex)}
 
 

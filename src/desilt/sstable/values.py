@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from desilt.domain.entry import AddressType, Entry, decode_path
 from desilt.domain.identity import entry_hash
+from desilt.domain.times import NANOSECONDS
 from desilt.errors import CorruptTable
 from desilt.sstable.table import RAW, Table
 from desilt.sstable.varint import Malformed, blaming
 from desilt.sstable.wire import bytes_field, fields, message_field, number_field, pack, text, unpack
 from desilt.sstable.writer import Written, write_table
-
-SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def entry_identity(entry: Entry) -> bytes:
 
 def encode_entry(entry: Entry) -> bytes:
     """The value of a range's record: the identity and all of ``entry`` but its path."""
-    seconds, nanos = divmod(entry.modified_ns, SECOND)
+    seconds, nanos = divmod(entry.modified_ns, NANOSECONDS)
     pairs = sorted((key.encode(), value.encode()) for key, value in entry.metadata.items())
     message = (
         bytes_field(1, entry.address.encode())
@@ -83,7 +82,7 @@ def decode_entry(path: bytes, value: bytes, name: str = "range") -> Entry:
             address=text(texts[1]),
             size=numbers[3],
             checksum=text(texts[4]),
-            modified_ns=moment[1] * SECOND + moment[2],
+            modified_ns=moment[1] * NANOSECONDS + moment[2],
             metadata=metadata,
             address_type=address_type,
             content_type=text(texts[7]),

@@ -24,6 +24,8 @@ MAX_64 = 10
 class Malformed(Unreadable):
     """Bytes that break the format's rules, found where the table's name is not known."""
 
+    code = "malformed"
+
 
 @contextmanager
 def blaming(name: str) -> Iterator[None]:

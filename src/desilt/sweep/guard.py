@@ -1,15 +1,21 @@
-"""Reasons not to sweep. Each is its own error; none of them leaves anything removed."""
+"""Reasons not to sweep, all of them at once. Each is its own error; none of them leaves anything removed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
+from desilt.domain.times import CLOCK_MARGIN
 from desilt.errors import (
+    EditedSince,
     FirstRun,
+    HistoryLost,
     NothingHeld,
-    OtherPolicy,
+    OtherRepository,
     OutgrownPolicy,
+    PolicyReplaced,
+    RecoveredSince,
     Refused,
     Shrinks,
     StagedLost,
@@ -19,29 +25,17 @@ from desilt.errors import (
     WentBack,
     WrongTime,
 )
-from desilt.lake.ledger import RunRow, RunState
-from desilt.runs.plan import ONE_BRANCH, Action, Plan
+from desilt.records.ledger import RunRow, RunState
+from desilt.runs.plan import ONE_BRANCH, Plan
 from desilt.runs.report import Amount
+from desilt.runs.steps import Action
+from desilt.sweep.limits import MAX_SHARE, Limits
 
-CLOCKS = timedelta(minutes=10)  # how far they may be apart
 WINDOW = timedelta(days=1)  # over which shares are summed up: small steps count together
 LONG_WINDOW = timedelta(days=30)  # within which a lake must not shrink by more, all told
 SAME_PERIOD = timedelta(minutes=1)  # two runs that are told the same begin at different moments
-MAX_SHARE = 0.3
 AT_ANY_CLOCK = "if this one is right, pass --clock-is-right"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a run may do unasked."""
-
-    max_plan_age: timedelta = timedelta(days=1)
-    max_share: float = MAX_SHARE
-    max_objects: int | None = None
-    allow_empty: bool = False
-    confirm: bool = False
-    after_restore: bool = False
-    clock_is_right: bool = False
+CLOCK_IS_RIGHT = {"clock_is_right": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,40 +60,70 @@ class Situation:
 
     @property
     def runs_since(self) -> Sequence[RunRow]:
-        """Those that still speak for others."""
+        """Those whose confirmations still count."""
         return [run for run in self.runs if self.ask_again_from is None or run.started_at >= self.ask_again_from]
 
 
 def guard(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> None:
     """Refuse to sweep ``plan`` if anything speaks against it. A run that was cut off passed the limits before."""
-    check_clocks(plan, limits, seen)
-    check_age(plan, limits, seen)
-    check_history(plan, limits, seen)
+    found = list(objections(plan, limits, seen, resuming=resuming))
+    if found:
+        enough = passing(plan, limits, seen)
+        raise found[0].with_others(found[1:], run=plan.run, passes=None if enough is None else enough.words())
+
+
+def objections(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Iterator[Refused]:
+    """All that speaks against sweeping ``plan``."""
+    yield from _of_repository(plan, limits, seen, resuming=resuming)
+    if plan.does_something:
+        yield from _of_what_goes(plan, limits, seen, resuming=resuming)
+
+
+def _of_repository(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Iterator[Refused]:
+    """Clocks, and whether the plan is still about what is there."""
+    made = plan.evidence
+    yield from about_clocks(plan, limits, seen)
+    yield from about_age(plan, limits, seen)
+    yield from about_history(plan, limits, seen)
     if plan.repository != seen.repository:
-        raise OtherPolicy(plan.run, "was made for another repository")
-    if plan.policy != seen.policy:
-        raise OtherPolicy(plan.run, f"was made for {plan.policy!r}, the repository now has {seen.policy!r}")
-    if plan.generation < seen.recovered:
-        raise OtherPolicy(plan.run, "was made before the database was recovered")
-    if not resuming and plan.generation < seen.edited and (plan.history or plan.watches):
-        raise OtherPolicy(plan.run, "was made before history was edited")
+        yield OtherRepository(plan.run)
+    if made.policy != seen.policy:
+        yield PolicyReplaced(plan.run, made.policy, seen.policy)
+    if made.revision.number < seen.recovered:
+        yield RecoveredSince(plan.run)
+    if not resuming and made.revision.number < seen.edited and plan.relies_on_history:
+        yield EditedSince(plan.run)
+
+
+def _of_what_goes(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool) -> Iterator[Refused]:
+    """Whether so much may go, and whether anybody has seen that it would."""
     going = plan.removes
-    if not (going.objects or plan.refs or plan.edits):
-        return
     if seen.since_copy is not None and going.objects:
-        raise StagedLost(seen.since_copy)
+        yield StagedLost(seen.since_copy)
     if seen.against:
-        raise OutgrownPolicy(seen.against)
+        yield OutgrownPolicy(seen.against)
     if resuming:
         return
     if not limits.confirm and not any(covers(run, plan) for run in seen.runs_since):
-        raise FirstRun(plan.job, plan.run)
-    if going.objects and not plan.held and not limits.allow_empty:
-        raise NothingHeld(seen.name)
+        yield FirstRun(plan.job, plan.run)
+    if going.objects and not plan.evidence.held and not limits.allow_empty:
+        yield NothingHeld(seen.name)
     if limits.max_objects is not None and going.objects > limits.max_objects:
-        raise TooMany(going.objects, limits.max_objects)
-    if reason := exceeds(plan, limits.max_share, seen):
-        raise reason
+        yield TooMany(going.objects, limits.max_objects)
+    yield from exceeding(plan, limits.max_share, seen)
+
+
+def passing(plan: Plan, limits: Limits, seen: Situation) -> Limits | None:
+    """What would let ``plan`` pass: ``limits``, and a yes to each objection; None if there is one that has no yes."""
+    for one in objections(plan, limits, seen, resuming=False):
+        if one.let_pass is None:
+            return None
+        limits = replace(limits, **{name: _wider(getattr(limits, name), more) for name, more in one.let_pass.items()})
+    return None if any(True for _ in objections(plan, limits, seen, resuming=False)) else limits
+
+
+def _wider(before: Any, more: Any) -> Any:
+    return more if before is None else max(before, more)
 
 
 def covers(run: RunRow, plan: Plan) -> bool:
@@ -107,15 +131,16 @@ def covers(run: RunRow, plan: Plan) -> bool:
 
     The whole repository is more than a branch of it, and to delete is more than to move to the trash.
     """
-    if (run.job, run.policy) != (plan.job, plan.policy) or not (run.objects or run.refs or run.edits):
+    made = plan.evidence
+    if (run.job, run.policy) != (plan.job, made.policy) or not (run.objects or run.refs or run.edits):
         return False
-    if run.measure != plan.measure and run.measure.startswith(ONE_BRANCH):
+    if run.measure != made.measure and run.measure.startswith(ONE_BRANCH):
         return False
     if run.action != Action.DELETE and plan.action is Action.DELETE:
         return False
-    if plan.period is None:
+    if made.period is None:
         return True
-    return run.period is not None and plan.period + SAME_PERIOD // timedelta(microseconds=1) >= run.period
+    return run.period is not None and microseconds_of(made.period + SAME_PERIOD) >= run.period
 
 
 def agreed_period(plan: Plan, limits: Limits, seen: Situation) -> int | None:
@@ -124,72 +149,91 @@ def agreed_period(plan: Plan, limits: Limits, seen: Situation) -> int | None:
     Its own may be shorter by a minute, and each would cover the next.
     """
     before = [run.period for run in seen.runs_since if run.period is not None and covers(run, plan)]
-    if plan.period is None or limits.confirm or not before:
-        return plan.period
-    return max(plan.period, min(before))
+    period = None if plan.evidence.period is None else microseconds_of(plan.evidence.period)
+    if period is None or limits.confirm or not before:
+        return period
+    return max(period, min(before))
 
 
-def check_clocks(plan: Plan, limits: Limits, seen: Situation) -> None:
-    if abs(seen.now - seen.store_now) > CLOCKS:
-        raise WrongTime(seen.now, seen.store_now, "the object store's")
+def microseconds_of(period: timedelta) -> int:
+    """As a ledger has it."""
+    return period // timedelta(microseconds=1)
+
+
+def about_clocks(plan: Plan, limits: Limits, seen: Situation) -> Iterator[Refused]:
+    if abs(seen.now - seen.store_now) > CLOCK_MARGIN:
+        yield WrongTime(seen.now, seen.store_now, "the object store's")
     if limits.clock_is_right:
         return
     last = max((run.ended_at or run.started_at for run in seen.runs if run.job == plan.job), default=seen.now)
-    if last - seen.now > CLOCKS:
-        raise WrongTime(seen.now, last, "the last run was at", f"mend this one; {AT_ANY_CLOCK}")
-    check_jump(seen.now, seen.quiet_since)
+    if last - seen.now > CLOCK_MARGIN:
+        yield WrongTime(seen.now, last, "the last run was at", f"mend this one; {AT_ANY_CLOCK}", CLOCK_IS_RIGHT)
+    yield from about_a_jump(seen.now, seen.quiet_since)
 
 
-def check_jump(now: datetime, quiet_since: datetime | None) -> None:
+def about_a_jump(now: datetime, quiet_since: datetime | None) -> Iterator[Refused]:
     """A clock that has jumped ahead calls everything old."""
     if quiet_since is not None:
         way_out = f"mend this clock if it has jumped ahead; {AT_ANY_CLOCK}"
-        raise WrongTime(now, quiet_since, "but before that nothing was done here since", way_out)
+        yield WrongTime(now, quiet_since, "but before that nothing was done here since", way_out, CLOCK_IS_RIGHT)
 
 
-def check_age(plan: Plan, limits: Limits, seen: Situation) -> None:
+def check_jump(now: datetime, quiet_since: datetime | None) -> None:
+    for reason in about_a_jump(now, quiet_since):
+        raise reason
+
+
+def about_age(plan: Plan, limits: Limits, seen: Situation) -> Iterator[Refused]:
     age = seen.now - plan.started_at
     if age > limits.max_plan_age:
-        raise StalePlan(plan.run, age, limits.max_plan_age)
-    if -age > CLOCKS:
-        raise WrongTime(seen.now, plan.started_at, "the plan was made at")
+        yield StalePlan(plan.run, age, limits.max_plan_age)
+    if -age > CLOCK_MARGIN:
+        yield WrongTime(seen.now, plan.started_at, "the plan was made at")
 
 
-def check_history(plan: Plan, limits: Limits, seen: Situation) -> None:
+def about_history(plan: Plan, limits: Limits, seen: Situation) -> Iterator[Refused]:
     """A database that is older than what was planned from it knows too little of what is held."""
     if not seen.same_past:
-        raise OtherPolicy(plan.run, "was made from a history that the database no longer has")
+        yield HistoryLost(plan.run)
     if seen.lost and not limits.after_restore:
-        raise WentBack(seen.lost, "if that is right, pass --after-restore")
+        yield WentBack(seen.lost, "if that is right, pass --after-restore", {"after_restore": True})
 
 
-def exceeds(plan: Plan, share: float, seen: Situation) -> Refused | None:
-    """What speaks against removing so much, by a limit of ``share``; None if nothing does."""
+def exceeding(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
+    """What speaks against removing so much, by a limit of ``share``; of the same said twice, what weighs more."""
     if plan.abandons:
-        return shrinks("commits", plan, plan.abandons, share, seen)
-    data = plan.removes_objects
+        return [*filter(None, [shrinks("commits", plan, plan.abandons, share, seen)])]
+    data, stored = plan.removes_objects, plan.evidence.stored
     if not data.objects:
-        return None
-    return (
-        too_much("objects", data.objects, plan.stored.objects, seen.recent.objects, share)
-        or too_much("bytes", data.bytes, plan.stored.bytes, seen.recent.bytes, share)
-        or shrinks("objects", plan, data.objects, share, seen)
-        or shrinks("bytes", plan, data.bytes, share, seen)
-    )
+        return []
+    at_once = [
+        too_much("objects", data.objects, stored.objects, seen.recent.objects, share),
+        too_much("bytes", data.bytes, stored.bytes, seen.recent.bytes, share),
+    ]
+    within_a_month = [
+        shrinks("objects", plan, data.objects, share, seen),
+        shrinks("bytes", plan, data.bytes, share, seen),
+    ]
+    found: list[TooMuch] = []
+    for some in (at_once, within_a_month):
+        worst = max(filter(None, some), key=lambda one: one.share, default=None)
+        if worst is not None and all(worst.share > other.share for other in found):
+            found.append(worst)
+    return found
 
 
-def too_much(what: str, going: int, total: int, recent: int, limit: float) -> Refused | None:
+def too_much(what: str, going: int, total: int, recent: int, limit: float) -> TooMuch | None:
     """Of all there is, with what went lately."""
     if going + recent > Fraction(str(limit)) * (total + recent):
         return TooMuch(what, going, total, limit, recent)
     return None
 
 
-def shrinks(what: str, plan: Plan, going: int, limit: float, seen: Situation) -> Refused | None:
+def shrinks(what: str, plan: Plan, going: int, limit: float, seen: Situation) -> TooMuch | None:
     """Of the most there was within thirty days: small steps on many days count together, what came in between too."""
     largest, at = sized(plan.size, what), seen.now
     for run in seen.runs:
-        if run.id == plan.run or run.measure != plan.measure or run.started_at < seen.now - LONG_WINDOW:
+        if run.id == plan.run or run.measure != plan.evidence.measure or run.started_at < seen.now - LONG_WINDOW:
             continue
         if run.agreed:
             break  # somebody has seen how small it became then
@@ -206,11 +250,11 @@ def sized(amount: Amount, what: str) -> int:
 
 def row(plan: Plan, limits: Limits, seen: Situation, fence: int) -> RunRow:
     """The run as it begins: on record before anything is removed."""
-    agreed = limits.max_share > MAX_SHARE and exceeds(plan, MAX_SHARE, seen) is not None
+    agreed = limits.max_share > MAX_SHARE and bool(exceeding(plan, MAX_SHARE, seen))
     return RunRow(
         plan.run,
         plan.job,
-        plan.policy,
+        plan.evidence.policy,
         plan.action,
         plan.started_at,
         *(None, RunState.SWEEPING),
@@ -218,7 +262,7 @@ def row(plan: Plan, limits: Limits, seen: Situation, fence: int) -> RunRow:
         fence,
         refs=len(plan.refs),
         edits=plan.edits,
-        measure=plan.measure,
+        measure=plan.evidence.measure,
         stored_objects=plan.size.objects,
         stored_bytes=plan.size.bytes,
         period=agreed_period(plan, limits, seen),

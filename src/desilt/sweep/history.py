@@ -1,87 +1,105 @@
 """History edited in place, as a plan says: every commit keeps its id, some get other parents, expired refs go.
 
-All of it is one transaction that holds the repository alone. What a plan says is
-decided again from what is there by then, and only what comes out both times is
-done: edits do not depend on each other, so any of them may be left out.
+What a plan says is decided again from what is there by then, and only what comes out
+both times is done: edits do not depend on each other, so any of them may be left out.
+What was really done is kept beside the plan, in place of what was planned.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
 
-from desilt.domain.expiration import Expiration, part
+from desilt.domain.expiration import Expiration, Ref, part
 from desilt.domain.expiry import read_wish
-from desilt.errors import BadRequest, NotFound, OtherPolicy
-from desilt.lake import locks, repositories
-from desilt.lake.changes import HistoryEdited
-from desilt.lake.locks import Lock
-from desilt.lake.moves import Move, intend, moving_in
-from desilt.lake.repository import Repository
-from desilt.runs.plan import Plan
-from desilt.sources.graph import Seen, see
-from desilt.sweep.branches import DELETED, delete
-
-LOOKS = 10
+from desilt.domain.history import walk
+from desilt.errors import BadRequest, NoLongerFits, NotFound
+from desilt.repository.editor import DELETED, Edits
+from desilt.repository.graph import graph_of
+from desilt.repository.snapshot import Snapshot
+from desilt.runs.history import FILE, Dot, Fate, HistoryChange
+from desilt.runs.steps import EditHistory
+from desilt.sweep.sweep import Sweep, editor_of
 
 
-def facts(expiration: Expiration, wish: dict[str, Any], *, reached: int) -> dict[str, Any]:
-    """What a plan says of history, in which refs reach so many commits."""
-    edits = [[edit.id, list(edit.old_parents), list(edit.new_parents)] for edit in expiration.edits]
-    abandoned = len(expiration.abandoned)
-    return {"wish": wish, "edits": edits, "count": len(edits), "abandoned": abandoned, "reached": reached}
+@dataclass(slots=True)
+class Decision:
+    """What a step says of a history, decided anew as often as it moves."""
+
+    run: str
+    step: EditHistory
+    now: Expiration = field(init=False)
+    parents: list[str] = field(init=False, default_factory=list)
+
+    def __call__(self, seen: Snapshot) -> Edits:
+        try:
+            self.now = read_wish(self.step.wish).decide(graph_of(seen))
+        except (BadRequest, NotFound) as error:
+            raise NoLongerFits(self.run, str(error)) from error
+        planned = set(self.step.edits)
+        edits = [(one.id, one.old_parents, one.new_parents) for one in self.now.edits]
+        edits = [one for one in edits if one in planned]
+        self.parents = [name for name, _, _ in edits]
+        expired = {(ref.kind, ref.name, ref.target) for ref in self.now.deleted_refs}
+        spared: dict[tuple[str, str], str] = {(ref.kind, ref.name): why for ref, why in self.now.skipped.items()}
+        return Edits(
+            edits,
+            [one for one in self.step.refs if (one.kind, one.name, one.head) in expired],
+            {
+                one.name: f"kept: {spared.get((one.kind, one.name), 'it is not expired any more')}"
+                for one in self.step.refs
+                if (one.kind, one.name, one.head) not in expired
+            },
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """What was done: to the history that was seen, and what became of the plan's refs."""
-
-    seen: Seen
-    done: Expiration
-    fates: dict[str, str]
-    again: bool  # it had been done before
-
-
-def edit(repository: Repository, lock: Lock, plan: Plan) -> Edited:
-    """Carry out what is still right of ``plan``. Done twice, it is done once."""
-    looks = 0
-    while True:
-        mark = intend(repository.core)
-        with repository.database.read() as tx:
-            seen = see(tx, repository.core, plan.now)
-        now = _decided(plan, seen)
-        with repository.database.write() as tx:
-            generation = repositories.condemning(tx, repository.uid)
-            locks.check(tx, lock)
-            if generation != seen.generation and looks == LOOKS:  # refs move faster than that: hold them
-                seen = see(tx, repository.core, plan.now)
-                now = _decided(plan, seen)
-            if generation == seen.generation:
-                with moving_in(tx, repository.core, mark) as made:
-                    return _edit(made, repository, plan, seen, now)
-        looks += 1
+def edit(sweep: Sweep, step: EditHistory) -> Mapping[str, str]:
+    """Carry out what is still right of ``step``; what became of its refs. Done twice, it is done once."""
+    plan, decide = sweep.plan, Decision(sweep.plan.run, step)
+    seen, fates = editor_of(sweep).edit(sweep.lock, plan.evidence.revision, plan.relies_on, decide)
+    again = any(name in seen.commits and seen.commits[name].parents == new for name, _, new in step.edits)
+    if not again:
+        kept = {ref: fates.get(ref.name, "kept") for ref in decide.now.deleted_refs if fates.get(ref.name) != DELETED}
+        graph, made = graph_of(seen), set(decide.parents)
+        done = part(graph.nodes, graph.refs, decide.now, [one for one in decide.now.edits if one.id in made], kept)
+        sweep.folder.put_text(FILE, drawn(seen, done).to_json())
+    return fates
 
 
-def _decided(plan: Plan, seen: Seen) -> Expiration:
-    assert plan.history is not None
-    try:
-        return read_wish(plan.history["wish"]).decide(seen.graph)
-    except (BadRequest, NotFound) as error:
-        raise OtherPolicy(plan.run, f"does not fit any more ({error})") from error
+def drawn(seen: Snapshot, found: Expiration) -> HistoryChange:
+    """Every commit that a ref reaches, before and after."""
+    edits = {edit.id: edit for edit in found.edits}
+    names: dict[str, list[str]] = {}
+    for ref in sorted(graph_of(seen).refs):
+        names.setdefault(ref.target, []).append(called(ref))
+    dots = []
+    for commit in walk(seen.commits.__getitem__, *names):
+        edit = edits.get(commit.id)
+        by: tuple[str, ...] = ()
+        fate, why = Fate.KEPT, found.kept.get(commit.id, "")
+        if commit.id in found.abandoned:
+            by = tuple(map(called, found.abandoned[commit.id]))
+            fate, why = Fate.ABANDONED, "no ref reaches it any more"
+        elif edit is not None:
+            fate, why = Fate.EDITED, edit.why
+        elif commit.id in found.pointed:
+            fate, why = Fate.POINTED, f"old, and {', '.join(map(called, found.pointed[commit.id]))} points to it"
+        dots.append(
+            Dot(
+                commit.id,
+                commit.parents,
+                edit.new_parents if edit else commit.parents,
+                commit.created_at.astimezone(UTC).isoformat(),
+                commit.message,
+                fate,
+                why,
+                tuple(names.get(commit.id, ())),
+                by,
+            )
+        )
+    skipped = {called(ref): why for ref, why in found.skipped.items()}
+    return HistoryChange(tuple(dots), skipped, {called(ref): why for ref, why in found.deleted_refs.items()})
 
 
-def _edit(move: Move, repository: Repository, plan: Plan, seen: Seen, now: Expiration) -> Edited:
-    assert plan.history is not None
-    planned = {(name, tuple(old), tuple(new)) for name, old, new in plan.history["edits"]}
-    edits = [one for one in now.edits if (one.id, one.old_parents, one.new_parents) in planned]
-    if edits or plan.refs:
-        move.do(HistoryEdited(tuple((one.id, one.old_parents, one.new_parents) for one in edits)))
-    expired = {(ref.kind, ref.name, ref.target) for ref in now.deleted_refs}
-    spared: dict[tuple[str, str], str] = {(ref.kind, ref.name): why for ref, why in now.skipped.items()}
-    fates = {
-        one["name"]: delete(move, repository, plan, one)
-        if (one["kind"], one["name"], one["head"]) in expired
-        else f"kept: {spared.get((one['kind'], one['name']), 'it is not expired any more')}"
-        for one in plan.refs
-    }
-    kept = {ref: fates.get(ref.name, "kept") for ref in now.deleted_refs if fates.get(ref.name) != DELETED}
-    again = any(name in seen.commits and seen.commits[name].parents == new for name, _, new in planned)
-    return Edited(seen, part(seen.graph.nodes, seen.graph.refs, now, edits, kept), fates, again)
+def called(ref: Ref) -> str:
+    """A ref as people call it."""
+    return ref.name if ref.kind == "branch" else f"{ref.kind} {ref.name}"

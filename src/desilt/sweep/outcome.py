@@ -5,8 +5,8 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from desilt.errors import CorruptTable, NotFound
-from desilt.frames.schemas import MOMENT
+from desilt.columns.schemas import MOMENT
+from desilt.errors import DamagedRun, NotFound
 from desilt.objects.store import ObjectStore
 
 OUTCOME = pa.schema(
@@ -20,9 +20,10 @@ OUTCOME = pa.schema(
 )
 """One row per object of a batch."""
 
-
 HELD_AGAIN = "held again"
 """The result of an object that was not asked for: something holds it by now. The others are the store's results."""
+
+WAY_OUT = "restore it from a copy, or plan again"
 
 
 def write_outcome(store: ObjectStore, key: str, rows: pa.Table) -> None:
@@ -35,6 +36,6 @@ def read_outcome(store: ObjectStore, key: str) -> pa.Table:
     try:
         return pq.read_table(io.BytesIO(store.get(key)), page_checksum_verification=True)
     except NotFound:
-        raise CorruptTable(key, "it is missing") from None
+        raise DamagedRun(key, "is missing", WAY_OUT) from None
     except (OSError, pa.ArrowException) as error:
-        raise CorruptTable(key, " ".join(str(error).split())) from error
+        raise DamagedRun(key, f"cannot be read ({' '.join(str(error).split())})", WAY_OUT) from error

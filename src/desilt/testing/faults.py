@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, cast
 
-from desilt.lake.database import Database, Transaction
 from desilt.objects.store import ObjectStore
+from desilt.records.database import Database, Transaction
 
 HANGS = 30 * 60.0  # seconds; on the busiest machine a step takes less
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from desilt.lake import tombstones
-from desilt.lake.ranges import FOLDER as RANGES
-from desilt.lake.repository import Repository
-from desilt.lake.tombstones import State
+from desilt.lake.repository import LakeRepository
+from desilt.records import removals as tombstones
+from desilt.records.removals import State
+from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.testing import oracle
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ ROWS = (
 class Remembered(Generic[T]):
     """An answer of the oracle, asked for again only when something has changed."""
 
-    def __init__(self, repository: Repository, ask: Callable[[], T]) -> None:
+    def __init__(self, repository: LakeRepository, ask: Callable[[], T]) -> None:
         self._repository, self._ask = repository, ask
         self._seen: tuple[object, ...] | None = None
         self._answer: T
@@ -39,7 +39,7 @@ class Remembered(Generic[T]):
 class Removals:
     """Of objects and tables, by what was ``free`` before each step."""
 
-    def __init__(self, repository: Repository, free: Callable[[], set[str]]) -> None:
+    def __init__(self, repository: LakeRepository, free: Callable[[], set[str]]) -> None:
         self.condemned: set[str] = set()
         self._repository, self._free = repository, Remembered(repository, free)
         self._stones = Remembered(repository, self._read_stones)
@@ -64,7 +64,7 @@ class Removals:
 class Takings:
     """Of commits, by what the oracle lets a collection take; and of what only they had, once they are gone."""
 
-    def __init__(self, repository: Repository, before: datetime) -> None:
+    def __init__(self, repository: LakeRepository, before: datetime) -> None:
         self.taken: set[str] = set()
         self._removals = Removals(repository, lambda: unreferenced(repository))
         self._history = Remembered(repository, lambda: set(oracle.history(repository)))
@@ -86,7 +86,7 @@ class Takings:
 class Histories:
     """Of edits: what no ref or hold reaches any more is older than the limit, and none of them pointed to it."""
 
-    def __init__(self, repository: Repository, before: datetime) -> None:
+    def __init__(self, repository: LakeRepository, before: datetime) -> None:
         self.abandoned: set[str] = set()
         self._repository, self._before = repository, before
         self._reached: set[str] = set()
@@ -103,7 +103,7 @@ class Histories:
         self.abandoned |= lost
 
 
-def unreferenced(repository: Repository) -> set[str]:
+def unreferenced(repository: LakeRepository) -> set[str]:
     """The addresses of objects and tables that nothing holds and nobody ordered to be kept."""
     now = repository.clock()
     held = oracle.committed(repository) | oracle.staged(repository)

@@ -17,16 +17,16 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from desilt.errors import DesiltError
-from desilt.lake.database import Database
-from desilt.lake.repository import Repository
+from desilt.lake.repository import LakeRepository
 from desilt.objects.store import ObjectStore
+from desilt.records.database import Database
 from desilt.testing.faults import SteppedDatabase, Steps, stepped
 
-Event = Callable[[Repository], object]
+Event = Callable[[LakeRepository], object]
 """What somebody does, by a way of their own into the repository; it may be refused."""
 
 
-class Judge(Protocol):
+class StepJudge(Protocol):
     """Says after every step of a job whether that was right."""
 
     def before(self) -> None:
@@ -39,7 +39,7 @@ class Judge(Protocol):
 class Life:
     """What others do before the steps of a job, by the number of the step; and the judge of each step."""
 
-    def __init__(self, repository: Repository, judge: Judge, events: Mapping[int, Event] | None = None) -> None:
+    def __init__(self, repository: LakeRepository, judge: StepJudge, events: Mapping[int, Event] | None = None) -> None:
         self.steps = 0
         self.refused: list[DesiltError] = []
         self._repository, self._judge, self._events = repository, judge, dict(events or {})

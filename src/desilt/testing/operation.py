@@ -14,7 +14,7 @@ from typing import Any
 
 from desilt.errors import BadRequest, DesiltError
 from desilt.lake.merge import STRATEGIES
-from desilt.lake.repository import Repository
+from desilt.lake.repository import LakeRepository
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 REMEMBERED = re.compile(r"\$(?P<name>[A-Za-z0-9_-]+)(?P<steps>[~^@0-9]*)")
@@ -38,12 +38,12 @@ class Operation:
 class Turn:
     """What an operation works on when it comes to it."""
 
-    repository: Repository
+    repository: LakeRepository
     number: int  # of the operation in its scenario, from 1
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FieldKind:
     """What the value of a field may be."""
 
     says: str
@@ -66,17 +66,17 @@ def is_address(value: Any) -> bool:
     return is_text(value) and value.startswith("$") and NAME.fullmatch(value[1:]) is not None
 
 
-TEXT = Kind("a text of valid Unicode", is_text)
-COUNT = Kind("a whole number from 0 to 2^63-1", lambda value: type(value) is int and 0 <= value < 2**63)
-FLAG = Kind("true or false", lambda value: type(value) is bool)
-PAIRS = Kind("an object of texts", is_pairs)
-REF = Kind("a ref, or $NAME of a commit (and ~N or ^N)", is_ref)
-ADDRESS = Kind("$NAME of an address", is_address)
-STRATEGY = Kind(" or ".join(STRATEGIES), lambda value: value in STRATEGIES)
+TEXT = FieldKind("a text of valid Unicode", is_text)
+COUNT = FieldKind("a whole number from 0 to 2^63-1", lambda value: type(value) is int and 0 <= value < 2**63)
+FLAG = FieldKind("true or false", lambda value: type(value) is bool)
+PAIRS = FieldKind("an object of texts", is_pairs)
+REF = FieldKind("a ref, or $NAME of a commit (and ~N or ^N)", is_ref)
+ADDRESS = FieldKind("$NAME of an address", is_address)
+STRATEGY = FieldKind(" or ".join(STRATEGIES), lambda value: value in STRATEGIES)
 
 FIELDS = {
     "address": ADDRESS,
-    "all": Kind("true", lambda value: value is True),
+    "all": FieldKind("true", lambda value: value is True),
     "allow_empty": FLAG,
     "branch": TEXT,
     "bytes": COUNT,

@@ -8,22 +8,25 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
-from desilt.domain.address import is_object, is_table, uid_time
+from desilt.domain.address import uid_time
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit
 from desilt.domain.policy import Policy, Rule, Tags
-from desilt.lake import commits, dropped, holds, refs, staging, tickets, tombstones
-from desilt.lake.holds import Kind
-from desilt.lake.ranges import FOLDER as RANGES
-from desilt.lake.repository import Repository
-from desilt.lake.tombstones import State
+from desilt.lake import commits, dropped, refs, staging, tickets
+from desilt.lake.layout import LAYOUT
+from desilt.lake.repository import LakeRepository
+from desilt.records import holds
+from desilt.records import removals as tombstones
+from desilt.records.holds import HoldKind
+from desilt.records.removals import State
+from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import decode_entry
 
 SPECIAL = ("_lakefs/", "_desilt/")
 DAY = timedelta(days=1)
 
 
-def stored(repository: Repository) -> dict[str, int]:
+def stored(repository: LakeRepository) -> dict[str, int]:
     """Every object below the repository's prefix that is not metadata: its address and size."""
     found = {}
     for batch in repository.store.list(repository.prefix):
@@ -34,14 +37,14 @@ def stored(repository: Repository) -> dict[str, int]:
     return found
 
 
-def committed(repository: Repository) -> set[str]:
+def committed(repository: LakeRepository) -> set[str]:
     """The addresses in all commits, whether a ref reaches them or not."""
     with repository.database.read() as tx:
         metaranges = {commit.metarange for commit in commits.every(tx, repository.uid)}
     return {entry.address for entries in contents(repository, metaranges).values() for entry in entries}
 
 
-def contents(repository: Repository, metaranges: set[str]) -> dict[str, list[Entry]]:
+def contents(repository: LakeRepository, metaranges: set[str]) -> dict[str, list[Entry]]:
     """All entries of each of ``metaranges``."""
     listed = {metarange: list(repository.ranges.metarange(metarange)) for metarange in metaranges}
     read = {}
@@ -52,7 +55,7 @@ def contents(repository: Repository, metaranges: set[str]) -> dict[str, list[Ent
     return {metarange: [entry for one in ranges for entry in read[one.id]] for metarange, ranges in listed.items()}
 
 
-def staged(repository: Repository) -> set[str]:
+def staged(repository: LakeRepository) -> set[str]:
     """The addresses in all staging areas of all branches, sealed ones too, even where a newer one hides them."""
     with repository.database.read() as tx:
         tokens = [token for branch in refs.branches(tx, repository.uid) for token in branch.tokens]
@@ -60,13 +63,13 @@ def staged(repository: Repository) -> set[str]:
     return {decode_entry(key, value).address for key, value in pairs if value is not None}
 
 
-def ticketed(repository: Repository, now: datetime) -> set[str]:
+def ticketed(repository: LakeRepository, now: datetime) -> set[str]:
     """The addresses of uploads that may still be linked."""
     with repository.database.read() as tx:
         return {ticket.address for ticket in tickets.open_at(tx, repository.uid, now)}
 
 
-def collectable(repository: Repository, now: datetime, *, dropped_for: timedelta = DAY) -> set[str]:
+def collectable(repository: LakeRepository, now: datetime, *, dropped_for: timedelta = DAY) -> set[str]:
     """Garbage that nobody ordered to be kept, older than a ticket lives by the store and by its own name.
 
     What a staging area pointed to within the last day is somebody's who reads it.
@@ -82,25 +85,25 @@ def collectable(repository: Repository, now: datetime, *, dropped_for: timedelta
     }
 
 
-def old(repository: Repository, now: datetime) -> datetime:
+def old(repository: LakeRepository, now: datetime) -> datetime:
     """What is from before this moment was not written by anybody who is still at work."""
     return now - repository.core.ticket_life - timedelta(minutes=10)
 
 
-def ordered(repository: Repository, now: datetime, before: datetime) -> set[str]:
+def ordered(repository: LakeRepository, now: datetime, before: datetime) -> set[str]:
     """The addresses of uploads under way, of holds, and of what was brought back since ``before``."""
     with repository.database.read() as tx:
         back = set(tombstones.restored_since(tx, repository.uid, before))
-    return ticketed(repository, now) | held(repository, Kind.ADDRESS) | back
+    return ticketed(repository, now) | held(repository, HoldKind.ADDRESS) | back
 
 
-def lately(repository: Repository, since: datetime) -> set[str]:
-    """The addresses that staging areas let go of since then."""
+def lately(repository: LakeRepository, since: datetime) -> set[str]:
+    """The addresses that staging areas dropped since then."""
     with repository.database.read() as tx:
         return set(dropped.since(tx, repository.uid, since))
 
 
-def held(repository: Repository, kind: Kind) -> set[str]:
+def held(repository: LakeRepository, kind: HoldKind) -> set[str]:
     """What holds of a kind name, as long as they count."""
     with repository.database.read() as tx:
         return {
@@ -108,33 +111,33 @@ def held(repository: Repository, kind: Kind) -> set[str]:
         }
 
 
-def history(repository: Repository) -> dict[str, Commit]:
+def history(repository: LakeRepository) -> dict[str, Commit]:
     """All commits there are."""
     with repository.database.read() as tx:
         return {commit.id: commit for commit in commits.every(tx, repository.uid)}
 
 
-def tips(repository: Repository) -> set[str]:
+def tips(repository: LakeRepository) -> set[str]:
     """The commits that branches, tags and holds name."""
     with repository.database.read() as tx:
         named = {branch.head for branch in refs.branches(tx, repository.uid)}
         named |= {tag.target for tag in refs.tags(tx, repository.uid)}
-    return named | held(repository, Kind.REF)
+    return named | held(repository, HoldKind.REF)
 
 
-def reached(repository: Repository) -> set[str]:
+def reached(repository: LakeRepository) -> set[str]:
     """The commits that those reach, by the parents that commits have today."""
     return below(history(repository), tips(repository))
 
 
-def collectable_commits(repository: Repository, before: datetime) -> set[str]:
+def collectable_commits(repository: LakeRepository, before: datetime) -> set[str]:
     """What nothing reaches, nor a young commit, nor one that alone has something below a held prefix."""
     made = history(repository)
     young = {name for name, commit in made.items() if commit.created_at >= before}
     live = reached(repository) | below(made, young)
     entries = contents(repository, {commit.metarange for commit in made.values()})
     known = {_fact(entry) for name in live for entry in entries[made[name].metarange]}
-    prefixes = tuple(held(repository, Kind.PREFIX))
+    prefixes = tuple(held(repository, HoldKind.PREFIX))
     kept = {
         name
         for name in made.keys() - live
@@ -143,7 +146,7 @@ def collectable_commits(repository: Repository, before: datetime) -> set[str]:
     return made.keys() - live - below(made, kept)
 
 
-def collectable_objects(repository: Repository, before: datetime) -> set[str]:
+def collectable_objects(repository: LakeRepository, before: datetime) -> set[str]:
     """What only collectable commits have, and what nobody ordered to be kept, is old by every clock, and is there."""
     made, dead = history(repository), collectable_commits(repository, before)
     entries = contents(repository, {commit.metarange for commit in made.values()})
@@ -155,7 +158,7 @@ def collectable_objects(repository: Repository, before: datetime) -> set[str]:
     return (going - staying) & set(stored(repository))
 
 
-def dead_tables(repository: Repository, before: datetime) -> set[str]:
+def dead_tables(repository: LakeRepository, before: datetime) -> set[str]:
     """The names of ranges and metaranges that only collectable commits have, or none, and that are old."""
     dead = collectable_commits(repository, before)
     live = {commit.metarange for name, commit in history(repository).items() if name not in dead}
@@ -163,23 +166,23 @@ def dead_tables(repository: Repository, before: datetime) -> set[str]:
     return {name for name, at in tables(repository).items() if name not in live and at < before}
 
 
-def tables(repository: Repository) -> dict[str, datetime]:
+def tables(repository: LakeRepository) -> dict[str, datetime]:
     """Every range and metarange that is stored, and since when."""
     found = {}
     for batch in repository.store.list(repository.prefix + RANGES):
         for key, at in zip(batch["key"].to_pylist(), batch["modified_at"].to_pylist(), strict=True):
-            if is_table(key.removeprefix(repository.prefix)):
+            if LAYOUT.is_table(key.removeprefix(repository.prefix)):
                 found[key.removeprefix(repository.prefix + RANGES)] = at
     return found
 
 
-def garbage(repository: Repository) -> dict[str, int]:
+def garbage(repository: LakeRepository) -> dict[str, int]:
     """Objects that nothing points to, by address, with their sizes."""
     held = staged(repository) | committed(repository)
     return {address: size for address, size in stored(repository).items() if address not in held}
 
 
-def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
+def expired(repository: LakeRepository, policy: Policy, now: datetime) -> set[str]:
     """What a lifecycle run at ``now`` removes: every entry, in every commit, on every branch that reaches it, lets go.
 
     Deletes that failed are among it: their objects are there, and are tried again.
@@ -191,20 +194,20 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         at = min(now, repository.clock())
         orders = [hold for hold in holds.every(tx, repository.uid) if hold.until is None or hold.until > at]
         stones = tombstones.recorded(tx, repository.uid, sorted(stored(repository)))
-    named = {kind: {hold.value for hold in orders if hold.kind is kind} for kind in Kind}
-    holding = named[Kind.REF] | (tagged if policy.tags is Tags.HOLD else set())
+    named = {kind: {hold.value for hold in orders if hold.kind is kind} for kind in HoldKind}
+    holding = named[HoldKind.REF] | (tagged if policy.tags is Tags.HOLD else set())
     entries = contents(repository, {commit.metarange for commit in made.values()})
     current = {branch: set(map(_fact, entries[made[head].metarange])) for branch, head in heads.items()}
     past = {branch: below(made, [head]) for branch, head in heads.items()}
 
     def goes(commit: Commit, entry: Entry) -> bool:
         branches = [branch for branch in heads if commit.id in past[branch]]
-        ordered = commit.id in holding or any(entry.path.startswith(prefix) for prefix in named[Kind.PREFIX])
+        ordered = commit.id in holding or any(entry.path.startswith(prefix) for prefix in named[HoldKind.PREFIX])
         if not branches or ordered or any(keep.holds(entry.path) for keep in policy.keep):
             return False
-        return all(any(lets_go(rule, branch, entry) for rule in policy.rules) for branch in branches)
+        return all(any(releases(rule, branch, entry) for rule in policy.rules) for branch in branches)
 
-    def lets_go(rule: Rule, branch: str, entry: Entry) -> bool:
+    def releases(rule: Rule, branch: str, entry: Entry) -> bool:
         days = _period(rule, branch)
         applies = rule.enabled and days is not None and entry.path.startswith(rule.prefix)
         spared = rule.noncurrent_only and _fact(entry) in current[branch]
@@ -212,7 +215,7 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
         return applies and not spared and younger < now - timedelta(days=days or 0)
 
     going: set[str] = set()
-    staying = staged(repository) | named[Kind.ADDRESS] | lately(repository, at - DAY)
+    staying = staged(repository) | named[HoldKind.ADDRESS] | lately(repository, at - DAY)
     for commit in made.values():
         for entry in entries[commit.metarange]:
             (going if goes(commit, entry) else staying).add(entry.address)
@@ -224,7 +227,7 @@ def expired(repository: Repository, policy: Policy, now: datetime) -> set[str]:
 
 
 def _named_at(entry: Entry) -> datetime:
-    return uid_time(entry.address.rsplit("/", 1)[-1]) if is_object(entry.address) else entry.modified_at
+    return uid_time(entry.address.rsplit("/", 1)[-1]) if LAYOUT.is_object(entry.address) else entry.modified_at
 
 
 def _fact(entry: Entry) -> tuple[str, str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from desilt.errors import DesiltError
 from desilt.lake.lake import Lake
-from desilt.lake.repository import Repository
+from desilt.lake.repository import LakeRepository
 from desilt.testing.operation import ADDRESS, FIELDS, REF, REMEMBERED, Operation, Turn
 from desilt.testing.script import check, first_moment, parse
 from desilt.testing.vocabulary import (
@@ -71,6 +71,8 @@ Say = Callable[[datetime, str], None]
 class ReplayFailed(DesiltError):
     """One operation of a scenario did not end as it must; what came before it is done, and stays."""
 
+    code = "replay-failed"
+
     def __init__(self, operation: Operation, number: int, reason: str, *, exit_code: int, done: bool) -> None:
         self.operation, self.exit_code = operation, exit_code
         where = operation.where or f"operation {number}"
@@ -78,7 +80,7 @@ class ReplayFailed(DesiltError):
         super().__init__(f"{where}: {operation.do}: {reason} (the repository holds {so_far} came before it)")
 
 
-def replay(lake: Lake, name: str, operations: Sequence[Operation], *, say: Say | None = None) -> Repository:
+def replay(lake: Lake, name: str, operations: Sequence[Operation], *, say: Say | None = None) -> LakeRepository:
     """A new repository with this past; its clock stands where the scenario ends."""
     start = first_moment(operations)
     check(operations, now=start)
@@ -87,7 +89,7 @@ def replay(lake: Lake, name: str, operations: Sequence[Operation], *, say: Say |
     return repository
 
 
-def scenario(repository: Repository, *, say: Say | None = None) -> "Story":
+def scenario(repository: LakeRepository, *, say: Say | None = None) -> "Story":
     """``scenario(repository)(…operations…)`` does them, one after the other."""
     return Story(repository, say=say)
 
@@ -95,7 +97,7 @@ def scenario(repository: Repository, *, say: Say | None = None) -> "Story":
 class Story:
     """Operations on one repository, and the names they gave; it may be called again to go on."""
 
-    def __init__(self, repository: Repository, *, say: Say | None = None) -> None:
+    def __init__(self, repository: LakeRepository, *, say: Say | None = None) -> None:
         self.repository, self._say = repository, say
         self.named: dict[str, Any] = {}  # a Commit or a Handed address each
         self._kinds: dict[str, str] = {}

@@ -33,7 +33,7 @@ import obstore
 from obstore.store import S3Store
 
 from desilt.errors import DesiltError, StorageFailed
-from desilt.spark import environment, replaced
+from desilt.executors.session import environment, replaced
 
 READY_WITHIN = 30 * 60.0  # seconds; three are usual, and on the busiest machine it is minutes
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.lake import Lake, schema
-from desilt.lake.database import open_database
 from desilt.lake.fsck import check
 from desilt.objects.memory import MemoryStore
+from desilt.records.database import open_database
 
 
 class Ticking:
@@ -19,13 +19,6 @@ class Ticking:
     def __call__(self):
         self.now += timedelta(seconds=1)
         return self.now
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request, tmp_path):
-    if request.param == "sqlite":
-        return f"sqlite://{tmp_path}/lake.db"
-    return request.getfixturevalue("fresh_postgres_url")()
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from desilt.errors import BadRequest, BaseAbandoned, CommitGone, NothingToCommit
-from editing import collect, hold, reparent, root
-from words import changes, committed, contents
+from words import changes, collect, committed, contents, hold, reparent, root
 
 
 class Shortened:

@@ -177,7 +177,7 @@ def test_the_systems_clock_is_not_set(repo):
 
 def test_a_manual_clock_needs_a_store_that_can_be_dated(lake):
     class Bucket:
-        uri = "s3://bucket"
+        uri = "tape://bucket"
 
     with pytest.raises(InvalidUri, match="own time"):
         Lake(lake.database, Bucket()).create_repository("manual", clock_at=MANUAL)

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from desilt.domain.entry import AddressType, Entry
-from desilt.lake import fsck, tombstones
+from desilt.lake import fsck
 from desilt.lake.fsck import check, findings
-from desilt.lake.tombstones import Tombstone
+from desilt.records import removals as tombstones
+from desilt.records.removals import Tombstone
 from desilt.sstable.values import write_metarange
 from desilt.testing import oracle
-from editing import collect, forget_files, reparent, root, tables
-from words import committed, seal, stage, write
+from words import collect, committed, forget_files, reparent, root, seal, stage, tables, write
 
 MANY = {f"path/{number:03}": str(number) for number in range(40)}  # several ranges, as the fixtures cut them
 
@@ -85,7 +85,7 @@ def test_an_empty_repository_is_sound(repo):
     found = check(repo)
     assert found.sound
     assert (found.findings, found.left_out) == ((), ())
-    assert found.totals == fsck.Totals(commits=1)
+    assert found.totals == fsck.LookedAt(commits=1)
 
 
 def test_a_repository_that_has_seen_everything_is_sound(repo):

@@ -1,6 +1,7 @@
 """Every move is on record beside the objects: what is cut off is settled, and a restored database is told so."""
 
 import json
+import random
 from dataclasses import replace
 from datetime import timedelta
 
@@ -19,16 +20,18 @@ from desilt.errors import (
     Unreadable,
     WentBack,
 )
-from desilt.jobs import holding, setting
-from desilt.jobs.recovery import recover, survey
-from desilt.lake import Lake, commits, journal, locks, moves, repositories, tombstones, writing
+from desilt.jobs import holding
+from desilt.jobs.lifecycle import setting
+from desilt.lake import Lake, commits, journal, moves, repositories, writing
 from desilt.lake.change import Change
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
-from desilt.lake.tombstones import Tombstone
+from desilt.records import locks
+from desilt.records import removals as tombstones
+from desilt.records.holds import HoldKind
+from desilt.records.removals import Tombstone
+from desilt.recovery.recover import recover, survey
 from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
-from editing import collect, lift_hold, reparent, tables
-from words import committed, contents, write
+from words import collect, committed, contents, lift_hold, reparent, tables, write
 
 POLICY = parse({"r": {"prefix": "logs/", "days": 3}})
 
@@ -63,7 +66,7 @@ def busy(repo):
     committed(repo, "dev", c="3")
     repo.create_tag("v1", "main")
     write(repo, "main", staged="4")
-    holding.hold(repo, Kind.PREFIX, "a", reason="a court's order")
+    holding.hold(repo, HoldKind.PREFIX, "a", reason="a court's order")
     return repo
 
 
@@ -76,7 +79,7 @@ KEEPING = {
     "revert": lambda repo: repo.revert("dev", "dev"),
     "branch": lambda repo: repo.create_branch("new", "main"),
     "tag": lambda repo: repo.create_tag("v2", "main"),
-    "hold": lambda repo: holding.hold(repo, Kind.REF, "dev", reason="a court's order"),
+    "hold": lambda repo: holding.hold(repo, HoldKind.REF, "dev", reason="a court's order"),
     "policy": lambda repo: setting.keep(repo, POLICY),
 }
 RELEASING = {
@@ -430,11 +433,20 @@ def test_given_up_it_goes_on_from_where_it_is(lake, lost):
 
 
 def test_recovery_that_is_cut_off_at_any_step_goes_on(lake, lost, monkeypatch):
+    cut_off_at(range(random.randrange(4), 200, 4), lake, lost, monkeypatch)
+
+
+@pytest.mark.slow
+def test_recovery_that_is_cut_off_at_each_step_goes_on(lake, lost, monkeypatch):
+    cut_off_at(range(200), lake, lost, monkeypatch)
+
+
+def cut_off_at(steps, lake, lost, monkeypatch):
     monkeypatch.setattr(locks, "SILENCE", timedelta(seconds=-1))  # whoever died is taken over from at once
     monkeypatch.setattr(locks, "BEAT_SECONDS", 1e6)
     repo, whole = lost
     saved = backup(lake.database)
-    for number in range(200):
+    for number in steps:
         put_back(lake.database, saved)
         try:
             again = opened(lake, Steps(After(number)))

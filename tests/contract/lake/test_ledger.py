@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.errors import DesiltError
-from desilt.lake import ledger, tombstones, watermarks
-from desilt.lake.ledger import BatchRow, RunRow, RunState
-from desilt.lake.tombstones import State, Tombstone
+from desilt.records import ledger, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.ledger import BatchRow, RunRow, RunState
+from desilt.records.removals import State, Tombstone
 
 AT = datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -15,11 +15,11 @@ import pytest
 
 from desilt.domain.times import microseconds
 from desilt.errors import FencedOff, Locked
-from desilt.lake import locks
-from desilt.lake.database import open_database
-from desilt.lake.locks import Lock
-from desilt.lake.postgres import PostgreSQLTransaction
-from desilt.lake.sqlite import SQLiteTransaction
+from desilt.records import locks
+from desilt.records.database import open_database
+from desilt.records.locks import Lock
+from desilt.records.postgres import PostgreSQLTransaction
+from desilt.records.sqlite import SQLiteTransaction
 from patience import FOR_EVER, until
 
 OTHER_HOST = "process 1 on elsewhere.example abcd"
@@ -28,8 +28,8 @@ OTHER_HOST = "process 1 on elsewhere.example abcd"
 HOLDER = """
 import sys
 from desilt.errors import Locked
-from desilt.lake import locks
-from desilt.lake.database import open_database
+from desilt.records import locks
+from desilt.records.database import open_database
 database = open_database(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -17,17 +17,22 @@ from copies import backup, refs_of
 from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import AlreadyExists, Locked, NotFound, NothingToCommit, StorageFailed
-from desilt.jobs import collection, holding, setting, uncommitted
-from desilt.jobs.running import plan, run, unfinished
-from desilt.lake import Lake, journal, ledger, locks, moves, repositories, schema, tombstones
-from desilt.lake.database import open_database
+from desilt.executors.executor import HERE
+from desilt.jobs import holding
+from desilt.jobs.collect import job as collection
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import setting
+from desilt.jobs.runner import plan, run, unfinished
+from desilt.lake import Lake, journal, moves, repositories, schema
 from desilt.lake.fsck import check
-from desilt.lake.holds import Kind
-from desilt.lake.ledger import RunState
-from desilt.lake.tombstones import State
 from desilt.objects import open_store
-from desilt.sources.spread import in_process
-from desilt.sweep.guard import Limits
+from desilt.records import ledger, locks
+from desilt.records import removals as tombstones
+from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
+from desilt.records.ledger import RunState
+from desilt.records.removals import State
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from words import committed, contents, write
 
@@ -97,7 +102,7 @@ def busy(repo):
     repo.create_branch("old", "main")
     committed(repo, "dev", c="3")
     repo.create_tag("v1", "main")
-    holding.hold(repo, Kind.PREFIX, "a", reason="a court's order")
+    holding.hold(repo, HoldKind.PREFIX, "a", reason="a court's order")
     return repo
 
 
@@ -122,7 +127,7 @@ MOVES = {  # what is done, in which of its write transactions, and what whoever 
     "revert": (reverted, 1, NothingToCommit),
     "branch": (lambda repo: lambda: repo.create_branch("new", "main"), 1, AlreadyExists),
     "tag": (lambda repo: lambda: repo.create_tag("v2", "main"), 1, AlreadyExists),
-    "hold": (lambda repo: lambda: holding.hold(repo, Kind.REF, "dev", reason="a court's order"), 1, None),
+    "hold": (lambda repo: lambda: holding.hold(repo, HoldKind.REF, "dev", reason="a court's order"), 1, None),
     "policy": (lambda repo: lambda: setting.keep(repo, POLICY), 1, None),
     "delete a branch": (lambda repo: lambda: repo.delete_branch("old"), 1, NotFound),
     "delete a tag": (lambda repo: lambda: repo.delete_tag("v1"), 1, NotFound),
@@ -169,9 +174,9 @@ def test_a_move_that_was_not_made_though_it_is_on_record_is_made_by_the_next(bus
 def test_a_hold_asked_for_again_is_there_twice_and_each_holds(busy, loss):
     loss.of(1)
     with pytest.raises(StorageFailed, match=IN_DOUBT):
-        holding.hold(busy, Kind.PREFIX, "c", reason="another order")
+        holding.hold(busy, HoldKind.PREFIX, "c", reason="another order")
     assert loss.happened()
-    holding.hold(busy, Kind.PREFIX, "c", reason="another order")
+    holding.hold(busy, HoldKind.PREFIX, "c", reason="another order")
     assert [one.value for one in holding.every(busy)] == ["a", "c", "c"]
 
 
@@ -238,7 +243,7 @@ def test_a_run_that_lost_any_answer_is_gone_on_with_and_takes_nothing_twice(swep
         loss.of(number)
         told = IN_DOUBT  # or nothing at all: that the lock was given back is not waited for
         try:
-            run(uncommitted.job, swept, in_process, limits=SURE)
+            run(uncommitted.job, swept, HERE, limits=SURE)
         except StorageFailed as error:
             told = str(error)
         assert IN_DOUBT in told
@@ -248,12 +253,12 @@ def test_a_run_that_lost_any_answer_is_gone_on_with_and_takes_nothing_twice(swep
         assert everything - left <= gone  # what is gone was condemned first
         seen.add((bool(unfinished(swept)), gone == garbage, left >= garbage))
         moves.check(swept.core)
-        run(uncommitted.job, swept, in_process, limits=SURE)
+        run(uncommitted.job, swept, HERE, limits=SURE)
         assert everything - set(oracle.stored(swept)) == garbage
         assert unfinished(swept) == []
     assert {(True, False, True), (True, True, True), (True, True, False), (False, True, False)} <= seen
     adds_up(swept, removed=3 * (number + 1))
-    plan(collection.job, swept, in_process)
+    plan(collection.job, swept, HERE)
     assert check(swept).sound
 
 
@@ -271,10 +276,10 @@ def test_a_lock_taken_without_an_answer_is_kept_until_its_owner_is_silent(swept,
     litter(swept, 0)
     loss.of(0)
     with pytest.raises(StorageFailed, match=IN_DOUBT):
-        run(uncommitted.job, swept, in_process, limits=SURE)
+        run(uncommitted.job, swept, HERE, limits=SURE)
     assert loss.happened()
     with monkeypatch.context() as patch:
         patch.setattr(locks, "SILENCE", timedelta(hours=1))
         with pytest.raises(Locked):
-            run(uncommitted.job, swept, in_process, limits=SURE)
-    assert run(uncommitted.job, swept, in_process, limits=SURE)[-1].swept.removed == 3
+            run(uncommitted.job, swept, HERE, limits=SURE)
+    assert run(uncommitted.job, swept, HERE, limits=SURE)[-1].swept.removed == 3

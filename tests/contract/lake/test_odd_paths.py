@@ -7,7 +7,7 @@ from desilt.errors import InvalidPath, MergeConflict, NotFound, NothingToCommit
 from desilt.lake.fsck import check
 from desilt.lake.listing import CommonPrefix
 from desilt.lake.manifest import ranges_of
-from desilt.lake.ranges import FOLDER
+from desilt.sstable.ranges import FOLDER
 from odd_paths import commit_odd, listed, stage_odd, text
 from words import changes, committed
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from desilt.errors import NothingToCommit
-from desilt.lake.ranges import EMPTY, FOLDER
+from desilt.sstable.ranges import EMPTY, FOLDER
 from desilt.sstable.values import write_metarange
 from words import changes, committed, contents, write
 

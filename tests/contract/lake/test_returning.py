@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.errors import BeingCollected, CommitGone
-from desilt.lake import ledger, repositories, tombstones
+from desilt.lake import repositories
 from desilt.lake.fsck import check
-from desilt.lake.ledger import BatchRow, RunRow, RunState
-from desilt.lake.tombstones import State, Tombstone
-from editing import collect, forget_files, reparent, root, tables
-from words import committed, contents
+from desilt.records import ledger
+from desilt.records import removals as tombstones
+from desilt.records.ledger import BatchRow, RunRow, RunState
+from desilt.records.removals import State, Tombstone
+from words import collect, committed, contents, forget_files, reparent, root, tables
 
 LONG_AGO = timedelta(minutes=11)
 OVER = [State.REMOVED, State.GONE, State.FAILED]

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.errors import Gone, Unreadable
-from desilt.lake import repositories, tombstones
-from desilt.lake.tombstones import State, Tombstone
+from desilt.lake import repositories
+from desilt.records import removals as tombstones
+from desilt.records.removals import State, Tombstone
 from words import committed, contents, write
 
 AT = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)

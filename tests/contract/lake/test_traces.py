@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from desilt.lake import ledger, traces
-from desilt.lake.ledger import RunRow, RunState
+from desilt.lake import traces
+from desilt.records import ledger
+from desilt.records.ledger import RunRow, RunState
 
 DAY, TICK, TEN_MINUTES = timedelta(days=1), timedelta(microseconds=1), timedelta(minutes=10)
 

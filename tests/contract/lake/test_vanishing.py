@@ -3,14 +3,14 @@
 import pytest
 
 from desilt.errors import CommitGone, CorruptTable, InvalidRef, MissingTable, NotFound
-from desilt.lake import listing, tombstones
-from desilt.lake.ranges import Ranges
-from desilt.lake.records import paired
-from desilt.lake.tombstones import Tombstone
+from desilt.lake import listing
 from desilt.objects.memory import MemoryStore
+from desilt.records import removals as tombstones
+from desilt.records.removals import Tombstone
+from desilt.sstable.ranges import Ranges
+from desilt.sstable.records import paired
 from desilt.sstable.table import RAW
-from editing import collect, forget_files, reparent, root, tables
-from words import committed, contents, write
+from words import collect, committed, contents, forget_files, reparent, root, tables, write
 
 MANY = {f"path/{number:03}": str(number) for number in range(40)}  # several ranges, as the fixtures cut them
 

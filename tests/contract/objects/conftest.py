@@ -5,19 +5,29 @@ import hashlib
 import hmac
 import os
 import shutil
+import tempfile
 import urllib.request
 import uuid
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 
 from desilt.objects import open_store
 from desilt.testing.servers import free_ports, listens, running
+from disks import DISK
 
 AZURITE = "devstoreaccount1"
 AZURITE_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # the same for all
 )
+
+
+@pytest.fixture
+def tmp_path():
+    """On a disk: that is where a store in a directory must keep what it promises."""
+    with tempfile.TemporaryDirectory(dir=DISK) as made:
+        yield Path(made)
 
 
 @pytest.fixture(params=["local", "memory", "s3", "azure"])

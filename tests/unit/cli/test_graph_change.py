@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from desilt.cli.graph import LINES, draw_change
+from desilt.cli.lake.graph import LINES, draw_change
 from desilt.domain.expiration import Node, Ref, expire
-from desilt.runs.history import Change, Dot, Fate
+from desilt.runs.history import Dot, Fate, HistoryChange
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PARENTS = ["", "0", "1", "2", "2", "4", "3", "6", "7", "7", "6", "10", "5", "12", "13"]  # of commits 0 to 14
@@ -32,7 +32,7 @@ def sample(**options):
         refs = tuple(called(ref) for ref in REFS if ref.target == node.id)
         after = edit.new_parents if edit else node.parents
         dots.append(Dot(node.id, node.parents, after, node.created_at.isoformat(), f"n{node.id}", fate, "", refs))
-    return Change(tuple(dots), {}, {called(ref): why for ref, why in found.deleted_refs.items()})
+    return HistoryChange(tuple(dots), {}, {called(ref): why for ref, why in found.deleted_refs.items()})
 
 
 def called(ref):
@@ -105,7 +105,7 @@ def line(length, **fates):
 
 def test_a_long_run_is_told_on_one_line():
     dots = line(1_239, c0=Fate.EDITED, c1238=Fate.KEPT, rest=Fate.ABANDONED)
-    lines = list(draw_change(Change(tuple(dots))))
+    lines = list(draw_change(HistoryChange(tuple(dots))))
     assert lines[:4] == [
         "Before: 1,239 commits",
         "✎  c0  (main) m  · 2026-02-21 15:00:00",
@@ -121,7 +121,7 @@ def ladder(length):
         parents = tuple(f"c{p}" for p in (at + 1, at + 2) if p < length)
         fate = Fate.EDITED if at == length // 2 else Fate.KEPT
         dots.append(Dot(f"c{at}", parents, parents, START.isoformat(), "m", fate))
-    return Change(tuple(dots))
+    return HistoryChange(tuple(dots))
 
 
 def test_more_lines_than_people_read_are_left_out_and_it_is_said_where_they_are():
@@ -145,7 +145,7 @@ def test_colours_add_nothing_but_colour():
 
 def test_nothing_from_data_is_obeyed():
     dot = Dot("0123456789abcdef", (), (), "no\x1bdate", "red\x1b[31m", Fate.KEPT, "", ("a\x07b",))
-    assert list(draw_change(Change((dot,))))[1] == "●  0123456789ab  (a\\x07b) red\\x1b[31m  · no\\x1bdate"
+    assert list(draw_change(HistoryChange((dot,))))[1] == "●  0123456789ab  (a\\x07b) red\\x1b[31m  · no\\x1bdate"
 
 
 @pytest.mark.parametrize("colour", [True, False])
@@ -163,8 +163,8 @@ def test_lines_fit_the_width_and_only_messages_are_cut(colour):
 
 @pytest.mark.parametrize("length", [1, 2])
 def test_small_histories(length):
-    assert next(draw_change(Change(tuple(line(length))))) == f"Before: {length} commit{'s' * (length > 1)}"
+    assert next(draw_change(HistoryChange(tuple(line(length))))) == f"Before: {length} commit{'s' * (length > 1)}"
 
 
 def test_no_history_at_all():
-    assert list(draw_change(Change(()))) == ["Before: 0 commits", "", "After: 0 commits", "", ""]
+    assert list(draw_change(HistoryChange(()))) == ["Before: 0 commits", "", "After: 0 commits", "", ""]

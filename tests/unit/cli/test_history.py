@@ -6,8 +6,7 @@ import pytest
 
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from editing import reparent, root
-from words import committed, contents
+from words import committed, contents, reparent, root
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from desilt.cli import progress
 from desilt.cli.output import json_line, show_table, shown
+from desilt.cli.progress import Progress
 from desilt.domain.entry import decode_path
 from desilt.errors import BadRequest, NotFound
 
@@ -34,7 +34,7 @@ def test_other_tables_are_as_wide_as_the_terminal(capsys, monkeypatch):
 ODD = decode_path(b"bad\xffutf8")
 
 
-def test_a_byte_of_a_path_that_is_no_text_is_told_by_its_number(capfd, monkeypatch):
+def test_a_byte_of_a_path_that_is_no_text_is_told_by_its_number():
     assert shown(ODD) == r"bad\xffutf8"
     assert shown([ODD, {"path": ODD}]) == r"bad\xffutf8 path=bad\xffutf8"
     assert json.loads(json_line({"path": ODD, "plain": r"a\xff", "paths": [ODD]})) == {
@@ -42,10 +42,7 @@ def test_a_byte_of_a_path_that_is_no_text_is_told_by_its_number(capfd, monkeypat
         "plain": r"a\xff",
         "paths": [r"bad\xffutf8"],
     }
-    monkeypatch.setattr(progress, "QUIET_SECONDS", -1)
-    monkeypatch.setattr(progress, "EVERY_SECONDS", {True: -1, False: -1})
-    list(progress.tracked([b"x"], f"get {ODD}"))
-    assert capfd.readouterr().err.startswith(r"get bad\xffutf8: 1")
+    assert Progress(f"get {ODD}").line(3) == r"get bad\xffutf8: 3 s"
 
 
 def test_an_error_tells_it_so_too_and_leaves_what_looks_like_it_alone():

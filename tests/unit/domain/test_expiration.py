@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desilt.domain.expiration import Node, Ref, abandon, after, expire
-from desilt.domain.keeping import Keep
+from desilt.domain.keeping import KeepCounts
 from desilt.errors import BadRequest, NotFound, Unreadable
 from effort import lines
 
@@ -170,7 +170,7 @@ def test_the_last_refs_never_go_all_together():
 
 def test_an_old_ref_on_a_commit_that_a_rule_keeps_stays():
     nodes, names = graph("r a:r b:a c:b"), refs("main=c v1@a v2@b")
-    found = expire(nodes, names, before=cut(3), keep=Keep(last=2), delete_expired_tags=True)
+    found = expire(nodes, names, before=cut(3), keep=KeepCounts(last=2), delete_expired_tags=True)
     assert (list(found.deleted_refs), gone(found)) == (refs("v1@a"), "a")
     assert found.skipped[names[2]].endswith("but it is kept: last 2 of 2 on branch 'main'")
     assert found.pointed == {}
@@ -188,29 +188,29 @@ def test_a_root_goes_only_with_the_last_ref_of_its_history():
 @pytest.mark.parametrize(
     ("history", "names", "before", "keep", "edited", "abandoned"),
     [
-        ("r a:r b:a c:b d:c", "main=d", 4, Keep(last=1), "d:r", "a b c"),
-        ("r a:r b:a c:b d:c", "main=d", 4, Keep(last=3), "b:r", "a"),
-        ("r a:r b:a c:b d:c", "main=d", 4, Keep(last=9), "", ""),
+        ("r a:r b:a c:b d:c", "main=d", 4, KeepCounts(last=1), "d:r", "a b c"),
+        ("r a:r b:a c:b d:c", "main=d", 4, KeepCounts(last=3), "b:r", "a"),
+        ("r a:r b:a c:b d:c", "main=d", 4, KeepCounts(last=9), "", ""),
         # shared history: what one ref keeps is there for all, and is the parent of all
-        ("r a:r b:a c:b d:c e:b", "main=d dev=e", 4, Keep(last=2), "b:r", "a"),
-        ("r a:r b:a c:b d:c f:d e:d", "main=f dev=e", 5, Keep(last=2), "d:r", "a b c"),
-        ("r a:r b:a c:b d:c e:a f:e", "main=d dev=f", 4, Keep(last=2), "c:r e:r", "a b"),
+        ("r a:r b:a c:b d:c e:b", "main=d dev=e", 4, KeepCounts(last=2), "b:r", "a"),
+        ("r a:r b:a c:b d:c f:d e:d", "main=f dev=e", 5, KeepCounts(last=2), "d:r", "a b c"),
+        ("r a:r b:a c:b d:c e:a f:e", "main=d dev=f", 4, KeepCounts(last=2), "c:r e:r", "a b"),
         # an old ref is skipped: no rule is asked of it
-        ("r a:r b:a c:b d:r", "main=d v1@c", 4, Keep(last=2), "", ""),
-        ("r a:r b:a c:b d:c", "main=d v1@b", 4, Keep(last=1), "d:r", "c"),
+        ("r a:r b:a c:b d:r", "main=d v1@c", 4, KeepCounts(last=2), "", ""),
+        ("r a:r b:a c:b d:c", "main=d v1@b", 4, KeepCounts(last=1), "d:r", "c"),
         # an old ref above a kept commit: its history is the kept one's
-        ("r a:r b:a c:b d:b", "main=d v1@c", 4, Keep(last=2), "b:r", "a"),
+        ("r a:r b:a c:b d:b", "main=d v1@c", 4, KeepCounts(last=2), "b:r", "a"),
         # rules follow first parents: y came by a merge and was never the state of main
-        ("r a:r y:r m:a,y", "main=m", 3, Keep(last=2), "m:a,r", "y"),
-        ("r a:r y:r m:a,y", "main=m", 3, Keep(last=3), "m:a,r", "y"),
+        ("r a:r y:r m:a,y", "main=m", 3, KeepCounts(last=2), "m:a,r", "y"),
+        ("r a:r y:r m:a,y", "main=m", 3, KeepCounts(last=3), "m:a,r", "y"),
         # nearest kept ancestors through a merge that is not kept (o): both of them
-        ("r a:r b:r o:a,b p:o m:p x:b z:a", "main=m dev=x fix=z", 5, Keep(last=2), "p:a,b", "o"),
+        ("r a:r b:r o:a,b p:o m:p x:b z:a", "main=m dev=x fix=z", 5, KeepCounts(last=2), "p:a,b", "o"),
         # not one that another descends from (r, by way of y)
-        ("r k:r y:r o:k,y p:o m:p x:k", "main=m dev=x", 5, Keep(last=2), "p:k", "o y"),
+        ("r k:r y:r o:k,y p:o m:p x:k", "main=m dev=x", 5, KeepCounts(last=2), "p:k", "o y"),
         # but always the one on the first parents' line (k), or the line would not be the line it was
-        ("r k:r l:k o:k,l p:o m:p x:k y:l", "main=m dev=x fix=y", 5, Keep(last=2), "p:k,l", "o"),
+        ("r k:r l:k o:k,l p:o m:p x:k y:l", "main=m dev=x fix=y", 5, KeepCounts(last=2), "p:k,l", "o"),
         # a merge stays one: its own parents are not held against each other
-        ("r k:r y:r o:k,y m:o x:k", "main=m dev=x", 4, Keep(last=2), "o:k,r", "y"),
+        ("r k:r y:r o:k,y m:o x:k", "main=m dev=x", 4, KeepCounts(last=2), "o:k,r", "y"),
     ],
 )
 def test_a_history_with_keep_rules(history, names, before, keep, edited, abandoned):
@@ -224,20 +224,20 @@ HOURS = {"r": 0, "a": 1, "b": 23, "c": 24, "d": 95, "e": 97, "f": 31 * 24, "g": 
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [
-        (Keep(daily=1), "h"),
-        (Keep(daily=4), "h g f e"),
-        (Keep(daily=6), "h g f e d c"),
-        (Keep(daily=7), "h g f e d c b"),
-        (Keep(daily=99), "h g f e d c b"),
-        (Keep(weekly=1), "h"),  # 31 December and 1 January: one ISO week
-        (Keep(weekly=3), "h f e"),  # Sunday 1 February; then Monday the 5th of January, an hour past midnight
-        (Keep(weekly=4), "h f e d"),
-        (Keep(monthly=2), "h g"),
-        (Keep(monthly=9), "h g f e"),
-        (Keep(yearly=1), "h"),
-        (Keep(yearly=9), "h g"),
-        (Keep(last=2, monthly=3), "h g f"),
-        (Keep(last=1, daily=2, yearly=2), "h g"),
+        (KeepCounts(daily=1), "h"),
+        (KeepCounts(daily=4), "h g f e"),
+        (KeepCounts(daily=6), "h g f e d c"),
+        (KeepCounts(daily=7), "h g f e d c b"),
+        (KeepCounts(daily=99), "h g f e d c b"),
+        (KeepCounts(weekly=1), "h"),  # 31 December and 1 January: one ISO week
+        (KeepCounts(weekly=3), "h f e"),  # Sunday 1 February; then Monday the 5th of January, an hour past midnight
+        (KeepCounts(weekly=4), "h f e d"),
+        (KeepCounts(monthly=2), "h g"),
+        (KeepCounts(monthly=9), "h g f e"),
+        (KeepCounts(yearly=1), "h"),
+        (KeepCounts(yearly=9), "h g"),
+        (KeepCounts(last=2, monthly=3), "h g f"),
+        (KeepCounts(last=1, daily=2, yearly=2), "h g"),
     ],
 )
 def test_the_newest_of_each_bucket_is_kept(keep, kept):
@@ -252,10 +252,10 @@ def test_a_bucket_is_utcs_whatever_zone_a_commit_was_made_in():
     nodes = {name: Node(name, node.parents, times[name]) for name, node in graph("r a:r b:a c:b d:c").items()}
     there = {name: Node(name, node.parents, node.created_at.astimezone(east)) for name, node in nodes.items()}
     for one in (nodes, there):
-        assert expire(one, refs("main=d"), before=cut(9), keep=Keep(daily=3)).kept.keys() == {"c", "b"}
+        assert expire(one, refs("main=d"), before=cut(9), keep=KeepCounts(daily=3)).kept.keys() == {"c", "b"}
 
 
-@pytest.mark.parametrize(("keep", "apart"), [(Keep(weekly=2), 371), (Keep(monthly=2), 365)])
+@pytest.mark.parametrize(("keep", "apart"), [(KeepCounts(weekly=2), 371), (KeepCounts(monthly=2), 365)])
 def test_the_same_week_or_month_of_another_year_is_another_bucket(keep, apart):
     nodes = graph("r a:r b:a", times={"a": 10, "b": 10 + apart})
     assert expire(nodes, refs("main=b"), before=cut(10 + apart), keep=keep).kept.keys() == {"a"}
@@ -264,13 +264,13 @@ def test_the_same_week_or_month_of_another_year_is_another_bucket(keep, apart):
 def test_the_reason_does_not_depend_on_the_order_of_refs():
     nodes, names = graph("r a:r b:a c:a"), refs("main=b dev=c")
     for order in (names, names[::-1]):
-        kept = expire(nodes, order, before=cut(2), keep=Keep(last=2)).kept
+        kept = expire(nodes, order, before=cut(2), keep=KeepCounts(last=2)).kept
         assert kept == {"a": "last 2 of 2 on branch 'dev'"}
 
 
 def test_of_commits_of_one_moment_the_one_nearest_the_tip_is_kept():
     nodes = graph("r z:r y:z x:y w:x", times={"z": 1, "y": 1, "x": 1, "w": 9})
-    assert expire(nodes, refs("main=w"), before=cut(9), keep=Keep(daily=2)).kept == {
+    assert expire(nodes, refs("main=w"), before=cut(9), keep=KeepCounts(daily=2)).kept == {
         "x": "daily 2 of 2 on branch 'main'"
     }
 
@@ -278,13 +278,13 @@ def test_of_commits_of_one_moment_the_one_nearest_the_tip_is_kept():
 @pytest.mark.parametrize(("rules", "message"), [({}, "keep nothing"), ({"daily": -1, "last": 2}, "keep daily is -1")])
 def test_rules_that_keep_nothing_are_refused(rules, message):
     with pytest.raises(BadRequest, match=message):
-        Keep(**rules)
+        KeepCounts(**rules)
 
 
 def test_the_same_rules_again_keep_the_same_where_a_merged_line_was_newer():
     """Were l, which is newer, to become the first parent of m, main's newest of January would be l, and k would go."""
     nodes = graph("r k:r l:k o:k,l m:o y:l", times={"k": 1, "l": 2, "o": 59, "m": 60, "y": 60})
-    names, asked = refs("main=m fix=y"), {"before": cut(60), "keep": Keep(monthly=2)}
+    names, asked = refs("main=m fix=y"), {"before": cut(60), "keep": KeepCounts(monthly=2)}
     first = expire(nodes, names, **asked)
     assert (edits(first), first.kept.keys()) == ("m:k,l", {"k", "l"})
     assert expire(after(nodes, first), names, **asked).edits == ()
@@ -373,7 +373,7 @@ def test_the_work_of_a_long_history_with_many_refs_is_that_of_its_commits_and_re
     nodes = {str(n): Node(str(n), (str(n - 1),) if n else (), START + n * HOUR) for n in range(size)}
     names = [Ref("branch", f"b{n}", str(size - 1 - n)) for n in range(500)]
     found = []
-    before, keep = nodes[str(size - 600)].created_at, Keep(last=3, daily=7, yearly=99)
+    before, keep = nodes[str(size - 600)].created_at, KeepCounts(last=3, daily=7, yearly=99)
     assert lines(lambda: found.append(expire(nodes, names, before=before, keep=keep))) < 200 * (size + len(names))
     assert len(found[0].abandoned) > 49_000
 
@@ -474,7 +474,7 @@ def histories(draw, most_parents=3):
 
 
 counts = st.sampled_from([0, 0, 1, 2, 3])
-keeps = st.none() | st.tuples(counts, counts, counts, counts, counts).filter(any).map(lambda given: Keep(*given))
+keeps = st.none() | st.tuples(counts, counts, counts, counts, counts).filter(any).map(lambda given: KeepCounts(*given))
 
 
 @settings(max_examples=300, deadline=None)

@@ -7,13 +7,13 @@ import pytest
 
 from desilt.domain.expiration import Node, Ref
 from desilt.domain.expiry import Expiry, Graph, Omission, read_wish
-from desilt.domain.keeping import Keep
+from desilt.domain.keeping import KeepCounts
 from desilt.errors import NotFound, Unreadable
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 WISHES = [
     Expiry(NOW),
-    Expiry(NOW, Keep(last=3, weekly=2), delete_tags=True),
+    Expiry(NOW, KeepCounts(last=3, weekly=2), delete_tags=True),
     Expiry(NOW, delete_branches=True),
     Omission("main", "b" * 64, "a" * 64),
 ]
@@ -76,10 +76,10 @@ def test_a_hold_is_no_ref_to_abandon_from():
 def test_a_hold_keeps_as_a_tag_does_and_keep_rules_are_not_asked_of_it():
     nodes = line("r", "a", "b", "c", "d")
     refs = [Ref("branch", "main", "d"), Ref("hold", "7f3a", "b")]
-    found = Expiry(NOW - timedelta(days=1), Keep(last=1), delete_tags=True, delete_branches=True).decide(
+    found = Expiry(NOW - timedelta(days=1), KeepCounts(last=1), delete_tags=True, delete_branches=True).decide(
         Graph(nodes, refs)
     )
     assert found.abandoned.keys() == {"c"}
     assert found.skipped.keys() == {refs[1]}
-    young = Expiry(NOW - timedelta(days=3), Keep(last=3)).decide(Graph(nodes, refs))
+    young = Expiry(NOW - timedelta(days=3), KeepCounts(last=3)).decide(Graph(nodes, refs))
     assert {why.partition(" on ")[2] for why in young.kept.values()} <= {"branch 'main'"}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from desilt.domain.document import unique
-from desilt.domain.policy import BranchRule, Keep, Policy, Rule, Tags, parse
+from desilt.domain.policy import BranchRule, KeepRule, Policy, Rule, Tags, parse
 from desilt.errors import BadRequest
 
 SEED = """
@@ -58,7 +58,7 @@ def test_everything_a_policy_can_say():
             Rule("b", "x", None, branch_days={"dev-*": 3}),
         ),
         tags=Tags.IGNORE,
-        keep=(Keep("keep-1", prefix="gold/"), Keep("docs", glob="*.md")),
+        keep=(KeepRule("keep-1", prefix="gold/"), KeepRule("docs", glob="*.md")),
         branches=(BranchRule("dev-*", idle_days=7), BranchRule("t?", max_age_days=0)),
         description="what we agreed in May",
     )
@@ -89,11 +89,11 @@ def test_a_fingerprint_is_of_what_is_meant():
 
 
 def test_a_keep_rule_holds_by_plain_prefix_or_by_glob():
-    assert Keep("k", prefix="a[").holds("a[b")
-    assert not Keep("k", prefix="a").holds("ba")
-    assert Keep("k", prefix="").holds("anything")
-    assert Keep("k", glob="a/*.md").holds("a/b/c.md")
-    assert not Keep("k", glob="a/*.md").holds("A/b.md")
+    assert KeepRule("k", prefix="a[").holds("a[b")
+    assert not KeepRule("k", prefix="a").holds("ba")
+    assert KeepRule("k", prefix="").holds("anything")
+    assert KeepRule("k", glob="a/*.md").holds("a/b/c.md")
+    assert not KeepRule("k", glob="a/*.md").holds("A/b.md")
 
 
 def rule(**changes):

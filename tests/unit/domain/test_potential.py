@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from desilt.domain.cutoffs import current_rule, matching, minimum_per_branch, resolve
-from desilt.domain.policy import Keep, Policy, Rule, Tags, parse
+from desilt.domain.policy import KeepRule, Policy, Rule, Tags, parse
 from desilt.domain.potential import (
     BEGINNING,
     Last,
@@ -354,7 +354,7 @@ def policies(draw):
     return Policy(
         tuple(draw(rules(f"r{number}")) for number in range(count)),
         tags=draw(st.sampled_from(Tags)),
-        keep=tuple(Keep(f"k{number}", prefix=prefix) for number, prefix in enumerate(kept)),
+        keep=tuple(KeepRule(f"k{number}", prefix=prefix) for number, prefix in enumerate(kept)),
     )
 
 
@@ -437,7 +437,7 @@ SEARCH = settings(max_examples=20_000, database=None, derandomize=True, phases=[
         pytest.param({"look": by_the_seed, "defer": False}, broad, id="the seed as written"),
         pytest.param({"look": by_the_seed}, broad, id="the seed, with deferred addresses"),
         pytest.param({"defer": False}, broad, id="no deferred addresses"),
-        pytest.param({"remember": forgetful}, shared, id="no branch is ever behind"),
+        pytest.param({"remember": forgetful}, shared, id="no branch is ever behind", marks=pytest.mark.slow),
     ],
 )
 def test_the_model_sees_what_weaker_rules_miss(weaker, where):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest
-from desilt.jobs.policy_file import from_yaml, read_policy, written
+from desilt.jobs.lifecycle.policy_file import from_yaml, read_policy, written
 
 SEED = {
     "rule1": {"prefix": "foo/bar", "days": 10, "enabled": True, "branch_days": {"b1": 5, "b2": 8}},

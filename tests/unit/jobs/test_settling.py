@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.domain.address import PARTITION_AGE, partition
-from desilt.jobs.saved import Saved, nothing
-from desilt.jobs.uncommitted import CLOCK_MARGIN, closed, settling
-from desilt.sources.lake import Ticketed
+from desilt.domain.times import CLOCK_MARGIN
+from desilt.jobs.gc.job import closed, settling
+from desilt.jobs.gc.watermark import Saved, nothing
+from desilt.lake.layout import LAYOUT
+from desilt.repository.source import Uploads
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIFE = timedelta(hours=24)
@@ -28,21 +30,21 @@ def is_settled(name, until):
 
 @pytest.mark.parametrize("ago", [timedelta(), PARTITION_AGE, LIFE, 2 * LIFE, LAST_OF_ALL - MOMENT])
 def test_a_partition_is_listed_again_as_long_as_garbage_may_turn_up_in_it(ago):
-    assert not is_settled(opened(ago), closed(NOW, LIFE))
+    assert not is_settled(opened(ago), closed(LAYOUT, LIFE, NOW))
 
 
 @pytest.mark.parametrize("ago", [LAST_OF_ALL, LAST_OF_ALL + MOMENT, timedelta(days=900)])
 def test_and_no_longer(ago):
-    assert is_settled(opened(ago), closed(NOW, LIFE))
+    assert is_settled(opened(ago), closed(LAYOUT, LIFE, NOW))
 
 
 def ticketed(**oldest):
-    return Ticketed(None, oldest)
+    return Uploads(None, oldest)
 
 
 def test_an_upload_under_way_keeps_its_partition_and_all_newer_ones_open():
     busy, older = opened(timedelta(days=9)), opened(timedelta(days=9) + MOMENT)
-    until = settling(["a", "b"], nothing, ticketed(a=busy), closed(NOW, LIFE))
+    until = settling(LAYOUT, ["a", "b"], nothing, ticketed(a=busy), closed(LAYOUT, LIFE, NOW))
     assert not is_settled(busy, until["a"])
     assert not is_settled(opened(timedelta(days=8)), until["a"])
     assert is_settled(older, until["a"])
@@ -51,6 +53,6 @@ def test_an_upload_under_way_keeps_its_partition_and_all_newer_ones_open():
 
 def test_what_was_settled_once_stays_so():
     """Though a clock went back; and so does what belongs to branches of which nothing is found."""
-    before = Saved("run", {"a": closed(NOW, LIFE), "gone": "62291000000000"})
-    until = settling(["a"], before, ticketed(), closed(NOW - timedelta(days=3), LIFE))
-    assert until == {"a": closed(NOW, LIFE), "gone": "62291000000000"}
+    before = Saved("run", {"a": closed(LAYOUT, LIFE, NOW), "gone": "62291000000000"})
+    until = settling(LAYOUT, ["a"], before, ticketed(), closed(LAYOUT, LIFE, NOW - timedelta(days=3)))
+    assert until == {"a": closed(LAYOUT, LIFE, NOW), "gone": "62291000000000"}

@@ -6,8 +6,8 @@ import pytest
 
 from desilt.domain import address
 from desilt.lake import schema
-from desilt.lake.database import open_database
 from desilt.lake.partitions import Partitions
+from desilt.records.database import open_database
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from desilt.errors import Unreadable
-from desilt.runs.history import Change, Dot, Fate, read_change
+from desilt.runs.history import Dot, Fate, HistoryChange, read_change
 
 DOTS = (
     Dot("c", ("b",), ("r",), "2026-01-04T00:00:00+00:00", 'say "hé"', Fate.EDITED, "parent b from before", ("main",)),
@@ -13,7 +13,7 @@ DOTS = (
     Dot("a", ("r",), ("r",), "2026-01-02T00:00:00+00:00", "", Fate.ABANDONED, "no ref", (), ("main", "tag v1")),
     Dot("r", (), (), "2026-01-01T00:00:00+00:00", "", Fate.KEPT),
 )
-CHANGE = Change(DOTS, {"tag v0": "old"}, {"tag v1": "older"})
+CHANGE = HistoryChange(DOTS, {"tag v0": "old"}, {"tag v1": "older"})
 
 
 def test_it_is_read_as_it_was_written():

@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 from html.parser import HTMLParser
-from importlib import resources
 
 import pytest
 
-from desilt.runs.history import Change, Dot, Fate
-from desilt.runs.history_html import HEIGHT, LISTED, sections
-from desilt.runs.html import render
+from desilt.render.drawing import HEIGHT
+from desilt.render.history import LISTED, sections
+from desilt.render.pages import source
+from desilt.render.report import render
+from desilt.runs.history import Dot, Fate, HistoryChange
 from desilt.runs.report import Amount, Report, Swept
 
 NASTY = "<script>alert(1)</script>\"'&amp;</title></svg>\u202e\x00\n"
 LONG = "0123456789abcdef" * 4
-CHANGE = Change(
+CHANGE = HistoryChange(
     (
         Dot("d4", ("c3",), ("a0",), "2026-01-04T10:00:00Z", "fourth", Fate.EDITED, "parent c3 is old", ("main",)),
         Dot("c3", ("b2",), ("b2",), "2026-01-03T10:00:00Z", "third", Fate.ABANDONED, "unseen", ("tag v1",), ("main",)),
@@ -66,7 +67,7 @@ class Page(HTMLParser):
 
 
 def page(change=CHANGE, **options):
-    return Page("".join(sections(change, **options)))
+    return Page(sections(change, **options))
 
 
 def test_every_commit_is_drawn_with_all_there_is_to_say_of_it():
@@ -88,8 +89,7 @@ def test_the_list_beside_the_drawing_has_a_row_for_each_commit():
     assert found.all("span", "aside")[:4] == ["edited", "abandoned", "pointed at", "kept"]
     heights = [attrs["height"] for tag, attrs, _ in found.elements if tag == "svg" and "role" in attrs]
     assert heights == [str(4 * HEIGHT), str(3 * HEIGHT)]
-    style = resources.files("desilt.runs").joinpath("report.html").read_text(encoding="utf-8")
-    assert f"gap: 7px; height: {HEIGHT}px;" in style
+    assert f"gap: 7px; height: {HEIGHT}px;" in source("style.css")
 
 
 def test_shapes_differ_by_fate():
@@ -125,14 +125,14 @@ def test_nothing_from_data_becomes_an_element_or_an_attribute():
         dots = tuple(
             replace(dot, message=word, why=word, refs=(word,), by=(word,), created_at=word) for dot in CHANGE.dots
         )
-        return page(Change(dots, {word: word}, {f"{word}!": word}))
+        return page(HistoryChange(dots, {word: word}, {f"{word}!": word}))
 
     nasty, plain = shape(NASTY), shape("plain")
     assert [(tag, sorted(attrs)) for tag, attrs, _ in nasty.elements] == [
         (tag, sorted(attrs)) for tag, attrs, _ in plain.elements
     ]
     assert "<script>alert(1)</script>\"'&amp;</title></svg>\\u202e\\x00\\n" in nasty.text
-    assert "<script>" not in "".join(sections(Change((replace(CHANGE.dots[0], id=NASTY),))))
+    assert "<script>" not in sections(HistoryChange((replace(CHANGE.dots[0], id=NASTY),)))
 
 
 def line(length, fate=Fate.KEPT):
@@ -142,11 +142,13 @@ def line(length, fate=Fate.KEPT):
 
 def ladder(length):
     parents = [tuple(f"c{p}" for p in (at + 1, at + 2) if p < length) for at in range(length)]
-    return Change(tuple(Dot(f"c{at}", parents[at], parents[at], "2026-01-01", "m", Fate.KEPT) for at in range(length)))
+    return HistoryChange(
+        tuple(Dot(f"c{at}", parents[at], parents[at], "2026-01-01", "m", Fate.KEPT) for at in range(length))
+    )
 
 
 def test_a_long_run_is_folded_and_it_is_said():
-    found = page(Change(tuple(line(1_236))))
+    found = page(HistoryChange(tuple(line(1_236))))
     assert "… 1,234 commits, kept" in found.text
     assert "1,234 commits in 1 run without refs or branches are folded." in found.text
     assert len(found.all("li")) == 6
@@ -161,19 +163,19 @@ def test_a_long_history_is_drawn_in_part_at_first_then_more_of_it_and_never_all(
         "964 commits further from what changes are left out; all are in history.json , beside this page." in found.text
     )
     assert "800 commits further" in found.text
-    assert len("".join(sections(ladder(20_000)))) < 500_000
+    assert len(sections(ladder(20_000))) < 500_000
 
 
 @pytest.mark.parametrize(("rows", "cut"), [(LISTED, False), (LISTED + 1, True)])
 def test_a_long_table_is_cut_and_says_where_all_of_it_is(rows, cut):
-    text = "".join(sections(Change(tuple(line(rows, Fate.ABANDONED)))))
+    text = sections(HistoryChange(tuple(line(rows, Fate.ABANDONED))))
     assert ("The first 500 of 501; all are in <code>history.json</code>, beside this page." in text) is cut
     assert text.count('<th scope="row"') == LISTED
 
 
 def test_many_refs_are_told_as_a_few_and_how_many_more():
     many = tuple(f"b{at}" for at in range(300))
-    found = page(Change((replace(CHANGE.dots[1], before=(), after=(), refs=many, by=many),)))
+    found = page(HistoryChange((replace(CHANGE.dots[1], before=(), after=(), refs=many, by=many),)))
     assert found.all("span", "ref") == ["b0", "b1", "b2", "b3", "+296"]
     assert "b0, b1, b2, b3 and 296 more" in found.text
 
@@ -186,7 +188,7 @@ def stays(*dots, skipped, deleted=()):
         above = tuple(parents.split(",")) if parents else ()
         fate = Fate.POINTED if set(refs) & set(skipped) else Fate.KEPT
         made.append(Dot(name, above, above, "2026-01-01", "m", fate, "", tuple(refs)))
-    words = page(Change(tuple(made), dict.fromkeys(skipped, "old"), dict.fromkeys(deleted, "old"))).all("p")
+    words = page(HistoryChange(tuple(made), dict.fromkeys(skipped, "old"), dict.fromkeys(deleted, "old"))).all("p")
     return [line for line in words if "because" in line]
 
 
@@ -207,7 +209,7 @@ def test_what_a_young_ref_reaches_too_does_not_stay_because_of_an_old_one():
 
 
 def test_no_history_has_no_sections():
-    assert "".join(sections(Change(()))) == ""
+    assert sections(HistoryChange(())) == ""
 
 
 def headline(**facts):

@@ -10,8 +10,8 @@ from itertools import count
 import pytest
 
 from desilt.domain.units import size
-from desilt.runs.html import BRANCHES, LISTED, PRINTED, Removed, render
-from desilt.runs.markup import share
+from desilt.render.report import BRANCHES, LISTED, PRINTED, Removed, render
+from desilt.render.words import share
 from desilt.runs.report import Amount, Report, Swept
 
 VOID = {"meta", "input"}
@@ -390,7 +390,7 @@ def test_tables_have_headers_and_the_filter_has_a_label():
 
 @pytest.mark.parametrize(
     ("part", "all_of_it", "told"),
-    [(0, 10, "0.0 %"), (1, 10**6, "&lt; 0.1 %"), (10**6 - 1, 10**6, "&gt; 99.9 %"), (5, 5, "100.0 %"), (0, 0, "–")],
+    [(0, 10, "0.0 %"), (1, 10**6, "< 0.1 %"), (10**6 - 1, 10**6, "> 99.9 %"), (5, 5, "100.0 %"), (0, 0, "–")],
 )
 def test_a_share_is_never_nothing_of_something_nor_all_of_less(part, all_of_it, told):
     assert share(part, all_of_it) == told

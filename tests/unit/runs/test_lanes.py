@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desilt.runs import lanes
-from desilt.runs.history import Change, Dot, Fate
+from desilt.render import lanes
+from desilt.runs.history import Dot, Fate, HistoryChange
 from effort import lines
 
 
@@ -19,7 +19,7 @@ def change(*words, refs=None, fates=None, after=None, deleted=()):
         dots.append(
             Dot(name, before, (after or {}).get(name, before), "2026-01-01T00:00:00+00:00", "", fate, "", labels)
         )
-    return Change(tuple(dots), {}, dict.fromkeys(deleted, "old"))
+    return HistoryChange(tuple(dots), {}, dict.fromkeys(deleted, "old"))
 
 
 def line(length, first="c"):
@@ -59,7 +59,7 @@ def histories(draw):
         refs = (f"r{at}",) if draw(st.integers(0, 9)) == 0 else ()
         fate = draw(st.sampled_from([Fate.KEPT, Fate.KEPT, Fate.KEPT, Fate.ABANDONED, Fate.EDITED]))
         dots.append(Dot(f"c{at}", parents, parents, "", "", fate, "", refs))
-    return Change(tuple(dots), {}, {})
+    return HistoryChange(tuple(dots), {}, {})
 
 
 def pairs(spots):
@@ -165,11 +165,11 @@ def ladder(length):
 
 
 @pytest.mark.parametrize(
-    ("words", "beside"), [(line(5_000), 1), (wide(300, 17), 300), (ladder(5_000), 2), (wide(1_000, 5), 1_000)]
+    ("words", "beside"), [(line(3_000), 1), (wide(300, 9), 300), (ladder(3_000), 2), (wide(700, 4), 700)]
 )
 def test_thousands_of_commits_are_laid_out_without_a_walk_from_each(words, beside):
     """The work is that of a row for each commit, as wide as there are lines beside each other."""
-    spots = lanes.before(change(*words, fates={"c2500": Fate.EDITED}))
+    spots = lanes.before(change(*words, fates={"c1500": Fate.EDITED}))
     assert len(list(lanes.rows(pairs(spots)))) == len(words)
     most = 5 * len(words) * (beside + 50)
     assert lines(lambda: list(lanes.rows(pairs(spots)))) < most

@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import pytest
 
-from desilt.jobs.pins import AT_ONCE, by_pin, told
-from desilt.runs.pins import Group, Pin, Pins, several, told_apart
-from desilt.runs.pins_html import LISTED, render
+from desilt.jobs.pins.pins import AT_ONCE, by_pin, told
+from desilt.render.pins import LISTED, render
+from desilt.runs.pins import Pin, PinGroup, Pins, several, told_apart
 from desilt.runs.report import Amount
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -23,7 +23,7 @@ def test_each_pin_is_told_what_it_keeps_alone_and_what_it_reaches():
         Pin("branch main", Amount(1, 10), Amount(3, 210)),
         Pin("staged on main", Amount(), Amount()),
     )
-    assert found.groups == (Group(("branch main", "tag v1"), Amount(2, 200)),)
+    assert found.groups == (PinGroup(("branch main", "tag v1"), Amount(2, 200)),)
     assert (found.total, found.nothing, found.kept) == (Amount(7, 263), Amount(3, 3), Amount(4, 260))
     assert (found.groups_left, found.left) == (0, Amount())
 
@@ -56,7 +56,8 @@ def test_a_long_list_of_names_is_told_in_short(many, named, more):
 
 def read(*groups):
     return [
-        f"{' '.join(names)} {more}".strip() for names, more in told_apart([Group(tuple(g), Amount()) for g in groups])
+        f"{' '.join(names)} {more}".strip()
+        for names, more in told_apart([PinGroup(tuple(g), Amount()) for g in groups])
     ]
 
 
@@ -76,7 +77,7 @@ def page(**more):
         "total": Amount(4, 4_000),
         "nothing": Amount(1, 1_000),
         "pins": (Pin("tag v1", Amount(1, 1_000), Amount(3, 3_000)),),
-        "groups": (Group(("tag v1", "tag v2"), Amount(2, 2_000)),),
+        "groups": (PinGroup(("tag v1", "tag v2"), Amount(2, 2_000)),),
         "groups_left": 0,
         "left": Amount(),
     }
@@ -86,11 +87,11 @@ def page(**more):
 def test_a_page_obeys_nothing_that_came_from_data():
     odd = "<script>alert('x')</script>\u202e"
     found = page(
-        repository=odd, pins=(Pin(odd, Amount(1, 1), Amount(1, 1)),), groups=(Group((odd, odd), Amount(1, 1)),)
+        repository=odd, pins=(Pin(odd, Amount(1, 1), Amount(1, 1)),), groups=(PinGroup((odd, odd), Amount(1, 1)),)
     )
     assert "<script" not in found
     assert "\u202e" not in found
-    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;" in found
+    assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in found
     assert "http" not in found.replace("http-equiv", "")
 
 
@@ -119,5 +120,5 @@ def test_a_page_says_what_comes_back_and_what_is_left_out():
     )
     many = page(pins=tuple(Pin(f"tag {n}", Amount(1, 1), Amount(1, 1)) for n in range(LISTED + 7)))
     assert "7 more keep less alone" in many
-    many = page(groups=(Group(tuple(f"tag {n}" for n in range(30)), Amount(1, 1)),))
+    many = page(groups=(PinGroup(tuple(f"tag {n}" for n in range(30)), Amount(1, 1)),))
     assert '<li class="more">and 22 more</li>' in many

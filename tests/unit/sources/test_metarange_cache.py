@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from desilt.cache import metaranges as metarange_cache
+from desilt.cache.metaranges import FOLDER, lists
 from desilt.lake import Lake
 from desilt.lake.lake import locate
-from desilt.sources import metarange_cache
-from desilt.sources.metarange_cache import FOLDER, lists
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -62,7 +62,7 @@ def test_nothing_can_be_hidden_between_blocks():
     footer = blocks.decode_footer(SMALL[-53:])
     extra = blocks.seal(b"hidden", compress=False)
     body = SMALL[: footer.metaindex.offset] + extra + SMALL[footer.metaindex.offset : -53]
-    moved = blocks.Handle(footer.metaindex.offset + len(extra), footer.metaindex.size)
+    moved = blocks.BlockHandle(footer.metaindex.offset + len(extra), footer.metaindex.size)
     damaged = body + blocks.Footer(moved, footer.index).encode()
     assert pairs_of(*Table.from_bytes(damaged, "hidden").scan()) == SMALL_PAIRS
     assert_corrupt(damaged)
@@ -186,7 +186,9 @@ def test_snappy_nonsense_with_a_right_checksum_is_refused():
         blocks.unseal(memoryview(body + b"\1" + blocks.checksum(body, b"\1")))
 
 
-@pytest.mark.parametrize("astray", [blocks.Handle(10**9, 5), blocks.Handle(1000, 10**9), blocks.Handle(2**63, 2**63)])
+@pytest.mark.parametrize(
+    "astray", [blocks.BlockHandle(10**9, 5), blocks.BlockHandle(1000, 10**9), blocks.BlockHandle(2**63, 2**63)]
+)
 def test_nothing_is_asked_for_that_lies_outside_the_file(astray):
     footer = blocks.decode_footer(SMALL[-53:])
     damaged = SMALL[:-53] + blocks.Footer(astray, footer.index).encode()

@@ -3,7 +3,7 @@
 import pytest
 
 from desilt.errors import CorruptTable
-from desilt.sstable.blocks import Handle, build, seal
+from desilt.sstable.blocks import BlockHandle, build, seal
 from desilt.sstable.builder import Builder, Totals
 from desilt.sstable.index import read_index
 from desilt.sstable.source import in_memory
@@ -107,7 +107,7 @@ def test_a_table_is_held_to_both_of_its_counts(of_lakefs):
 def index_file(top, *partitions):
     """A file that holds an index and nothing else, and where its root is."""
     stored = b"".join(partitions) + top
-    return in_memory(stored + bytes(53)), Handle(len(stored) - len(top), len(top) - 5)
+    return in_memory(stored + bytes(53)), BlockHandle(len(stored) - len(top), len(top) - 5)
 
 
 def part(*entries):
@@ -115,9 +115,9 @@ def part(*entries):
 
 
 def test_an_index_whose_levels_disagree_is_refused():
-    partition = part((b"a", Handle(0, 5)), (b"b", Handle(10, 5)))
+    partition = part((b"a", BlockHandle(0, 5)), (b"b", BlockHandle(10, 5)))
     for key, fits in [(b"b", True), (b"c", False)]:
-        source, root = index_file(part((key, Handle(0, len(partition) - 5))), partition)
+        source, root = index_file(part((key, BlockHandle(0, len(partition) - 5))), partition)
         if fits:
             assert read_index(source, root, two_levels=True).keys == [b"a", b"b"]
         else:
@@ -128,20 +128,20 @@ def test_an_index_whose_levels_disagree_is_refused():
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        (Handle(11, 5), "follow"),
-        (Handle(9, 5), "follow"),
-        (Handle(10, 500), "not where"),
-        (Handle(10, 2**62), "nowhere"),
-        (Handle(2**63, 5), "nowhere"),
+        (BlockHandle(11, 5), "follow"),
+        (BlockHandle(9, 5), "follow"),
+        (BlockHandle(10, 500), "not where"),
+        (BlockHandle(10, 2**62), "nowhere"),
+        (BlockHandle(2**63, 5), "nowhere"),
     ],
 )
 def test_an_index_that_points_astray_is_refused(second, reason):
-    source, root = index_file(part((b"a", Handle(0, 5)), (b"b", second)))
+    source, root = index_file(part((b"a", BlockHandle(0, 5)), (b"b", second)))
     with pytest.raises(Malformed, match=reason):
         read_index(source, root, two_levels=False)
 
 
 def test_a_first_block_that_is_not_at_the_start_is_refused():
-    source, root = index_file(part((b"a", Handle(3, 5))))
+    source, root = index_file(part((b"a", BlockHandle(3, 5))))
     with pytest.raises(Malformed, match="not where"):
         read_index(source, root, two_levels=False)

@@ -1,18 +1,24 @@
 """A guard says no at its exact boundary, by the name of the fact, and says what to do."""
 
 import inspect
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
+import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from desilt import errors
+from desilt.cli.sweeping import with_limits
 from desilt.domain.run import new_run
 from desilt.errors import (
     FirstRun,
+    HistoryLost,
     NothingHeld,
-    OtherPolicy,
+    OtherRepository,
     OutgrownPolicy,
+    PolicyReplaced,
     Refused,
     Shrinks,
     StalePlan,
@@ -21,10 +27,14 @@ from desilt.errors import (
     WentBack,
     WrongTime,
 )
-from desilt.lake.ledger import RunRow, RunState
-from desilt.runs.plan import ONE_BRANCH, Action, Plan, PlanFile
+from desilt.records.ledger import RunRow, RunState
+from desilt.repository.gate import Safety
+from desilt.repository.snapshot import Revision
+from desilt.runs.plan import ONE_BRANCH, Evidence, Plan
 from desilt.runs.report import Amount
-from desilt.sweep.guard import Limits, Situation, guard, row
+from desilt.runs.steps import Action, EditHistory, PlanFile, RemoveObjects
+from desilt.sweep.guard import Situation, guard, objections, passing, row
+from desilt.sweep.limits import Limits
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -34,27 +44,25 @@ TEN = Amount(10, 10)
 POLICY = "older than 1 day, 0:10:00"
 MEASURE = "stored objects"
 DAY = timedelta(days=1)
+EVIDENCE = {one.name for one in fields(Evidence)}
 
 
 def plan(*, made_at=NOW, objects=3, size=3, stored=TEN, **more):
     run = new_run("gc", now=made_at, started_at=made_at, entropy=b"test").id
-    files = (PlanFile("plan/0.parquet", objects, size, "hash"),) if objects else ()
+    files = (PlanFile("plan/0.parquet", objects, size, 1000, ()),) if objects else ()
+    seen = {"policy": POLICY, "revision": Revision(7, "a mark"), "commits": 2, "held": 5, "measure": MEASURE}
+    more |= {"period": more["period"] * TICK} if isinstance(more.get("period"), int) else {}  # as a ledger has it
+    of_evidence = {name: more.pop(name) for name in list(more) if name in EVIDENCE}
     made = Plan(
         run=run,
         job="gc",
         now=made_at,
         repository="uid",
-        policy=POLICY,
+        safety=Safety.ATOMIC,
         action=Action.DELETE,
-        generation=7,
-        mark="a mark",
-        commits=2,
-        held=5,
-        stored=stored,
-        measure=MEASURE,
         batch=1000,
-        base="",
-        files=files,
+        evidence=Evidence(stored=stored, **{**seen, **of_evidence}),
+        steps=(RemoveObjects(files), *more.pop("steps", ())),
     )
     return replace(made, **more)
 
@@ -155,7 +163,7 @@ def test_the_age_counts_from_when_the_plan_was_made_not_from_the_moment_it_judge
 @pytest.mark.parametrize("resuming", [False, True])
 @pytest.mark.parametrize("limits", [Limits(), Limits(after_restore=True)])
 def test_a_plan_from_a_past_that_the_database_has_no_longer_is_never_swept(resuming, limits):
-    text = refused(OtherPolicy, plan(), limits, situation(same_past=False), resuming=resuming)
+    text = refused(HistoryLost, plan(), limits, situation(same_past=False), resuming=resuming)
     assert "no longer has" in text
     assert "plan again" in text
 
@@ -174,8 +182,8 @@ def test_a_database_older_than_some_plan_in_the_store_knows_too_little(resuming)
 @pytest.mark.parametrize("resuming", [False, True])
 def test_a_plan_for_another_repository_or_policy_is_refused(resuming):
     everything = Limits(timedelta(days=999), 1.0, None, True, True, True)
-    assert "repository" in refused(OtherPolicy, plan(repository="other"), everything, resuming=resuming)
-    text = refused(OtherPolicy, plan(policy="older than 1 hour"), everything, resuming=resuming)
+    assert "repository" in refused(OtherRepository, plan(repository="other"), everything, resuming=resuming)
+    text = refused(PolicyReplaced, plan(policy="older than 1 hour"), everything, resuming=resuming)
     assert POLICY in text
     assert "'older than 1 hour'" in text
     assert "plan again" in text
@@ -305,8 +313,8 @@ def test_it_is_on_record_that_somebody_raised_a_limit_only_if_it_was_needed():
 
 def test_history_has_a_share_of_its_own():
     def expiry(abandoned):
-        facts = {"wish": {}, "edits": [], "count": 1, "abandoned": abandoned, "reached": 100}
-        return plan(objects=0, stored=Amount(), history=facts, measure="commits")
+        step = EditHistory({}, (("commit", (), ()),), (), abandoned, reached=100)
+        return plan(objects=0, stored=Amount(), steps=(step,), measure="commits")
 
     passes(expiry(30))
     assert "69 commits would be left of the 100" in refused(Shrinks, expiry(31))
@@ -442,8 +450,8 @@ def test_an_empty_plan_passes_all_limits(resuming):
 @pytest.mark.parametrize("resuming", [False, True])
 def test_an_empty_plan_still_has_to_be_young_and_of_this_repository(resuming):
     refused(StalePlan, plan(objects=0, made_at=NOW - timedelta(days=2)), resuming=resuming)
-    refused(OtherPolicy, plan(objects=0, policy="another"), resuming=resuming)
-    refused(OtherPolicy, plan(objects=0, repository="another"), resuming=resuming)
+    refused(PolicyReplaced, plan(objects=0, policy="another"), resuming=resuming)
+    refused(OtherRepository, plan(objects=0, repository="another"), resuming=resuming)
     refused(WentBack, plan(objects=0), seen=situation(lost="commits are missing"), resuming=resuming)
     refused(WrongTime, plan(objects=0), seen=situation(store_now=NOW + 2 * TEN_MINUTES), resuming=resuming)
 
@@ -467,3 +475,67 @@ def test_a_guard_changes_nothing_it_looks_at():
     before = repr((made, limits, seen))
     passes(made, limits, seen)
     assert repr((made, limits, seen)) == before
+
+
+def test_all_that_speaks_against_a_plan_is_told_at_once_with_the_words_that_let_it_pass():
+    with pytest.raises(FirstRun) as raised:
+        passes(plan(objects=5, size=4), Limits(max_objects=3), situation(runs=()))
+    refusal = raised.value
+    assert [one.code for one in (refusal, *refusal.others)] == ["first-run", "too-many", "too-much"]
+    assert refusal.passes == "--confirm --max-share 50% --max-objects 5"
+    assert str(refusal) == (
+        "this policy of 'gc' was never carried out here before, or not as far; 5 objects would go, the limit is 3; "
+        f"5 of 10 objects would go: 50%, the limit is 30%; look at plan {refusal.run}, and if it is right, "
+        "pass --confirm --max-share 50% --max-objects 5"
+    )
+
+
+def test_where_one_thing_has_no_yes_no_words_are_offered():
+    with pytest.raises(PolicyReplaced) as raised:
+        passes(plan(objects=5), None, situation(policy="another", runs=()))
+    assert [one.code for one in raised.value.others] == ["first-run", "too-much"]
+    assert raised.value.passes is None
+    assert str(raised.value).endswith("; plan again")
+
+
+def test_of_the_same_said_twice_only_what_weighs_more_is_told():
+    """By objects and by bytes; and as a share of today and of a month in which nothing else happened."""
+    (one,) = objections(plan(objects=5, size=9), Limits(), situation(), resuming=False)
+    assert (one.code, one.what, one.let_pass) == ("too-much", "bytes", {"max_share": 0.9})
+
+
+AMOUNTS = st.integers(0, 60)
+
+
+@given(
+    objects=AMOUNTS,
+    size=AMOUNTS,
+    stored=st.builds(Amount, AMOUNTS, AMOUNTS),
+    recent=st.builds(Amount, AMOUNTS, AMOUNTS),
+    before=st.builds(Amount, AMOUNTS, AMOUNTS),
+    held=st.integers(0, 1),
+    limits=st.builds(Limits, max_share=st.sampled_from([0.0, 0.3, 0.995, 1.0]), max_objects=st.none() | AMOUNTS),
+    lost=st.sampled_from(["", "a generation"]),
+    quiet=st.none() | st.just(NOW - 40 * DAY),
+    age=st.integers(0, 72).map(lambda hours: timedelta(hours=hours)),
+    first=st.booleans(),
+)
+def test_what_is_said_to_let_a_plan_pass_does(
+    objects, size, stored, recent, before, held, limits, lost, quiet, age, first
+):
+    made = plan(objects=objects, size=size, stored=stored, held=held, made_at=NOW - age)
+    run = earlier(at=NOW - 9 * DAY, stored_objects=before.objects, stored_bytes=before.bytes, measure=MEASURE)
+    seen = situation(recent=recent, lost=lost, quiet_since=quiet, runs=() if first else (run,))
+    enough = passing(made, limits, seen)
+    if size > stored.bytes or objects > stored.objects:
+        return  # what nobody can have planned
+    assert enough is not None
+    passes(made, read(enough.words()), seen)
+
+
+def read(words):
+    """Limits as a command reads them."""
+    found = []
+    command = click.command()(with_limits(lambda limits: found.append(limits)))
+    command.main(words.split(), standalone_mode=False)
+    return found[0]

@@ -3,9 +3,9 @@
 import pytest
 
 from desilt.lake import Lake, schema
-from desilt.lake.database import open_database
 from desilt.lake.lake import locate
 from desilt.objects.memory import MemoryStore
+from desilt.records.database import open_database
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class LookedAt:
     """How much was looked at."""
 
     commits: int = 0
@@ -69,7 +69,7 @@ class Findings:
 
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]  # of the kinds that were found
-    totals: Totals
+    totals: LookedAt
     left_out: tuple[str, ...]  # what could not be checked, and why
     deep: bool
 
@@ -109,7 +109,7 @@ class Notebook:
     def count(self, *kinds: str) -> int:
         return sum(self._counts.get(kind, 0) for kind in kinds)
 
-    def close(self, totals: Totals, *, deep: bool) -> Findings:
+    def close(self, totals: LookedAt, *, deep: bool) -> Findings:
         kinds = [kind for kind in (*ERRORS, *FACTS) if kind in self._counts]
         listed = tuple(finding for kind in kinds for finding in self._listed[kind])
         counts = {kind: self._counts[kind] for kind in kinds}

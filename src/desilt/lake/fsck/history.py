@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from desilt.domain.history import Commit
 from desilt.domain.times import moment
 from desilt.lake.fsck.findings import Notebook
-from desilt.lake.fsck.rows import About, Snapshot
+from desilt.lake.fsck.rows import About, SeenRows
 
 
-def note_rows(seen: Snapshot, notes: Notebook) -> None:
+def note_rows(seen: SeenRows, notes: Notebook) -> None:
     """Write down what is wrong, or worth knowing, before anything stored is looked at."""
     for commit_id in seen.corrupt_commits:
         notes.add("corrupt-commit", "its row in the database cannot be read", commit=commit_id)
@@ -34,7 +34,7 @@ def note_rows(seen: Snapshot, notes: Notebook) -> None:
         notes.add("open-ticket", fact, path=ticket.path, ref=on, address=ticket.address)
 
 
-def _note_parent(seen: Snapshot, commit: Commit, parent: str, notes: Notebook) -> None:
+def _note_parent(seen: SeenRows, commit: Commit, parent: str, notes: Notebook) -> None:
     if not seen.has_commit(parent):
         if parent in commit.parents:
             fact = f"its parent {parent} {_absent(seen, parent)}"
@@ -52,11 +52,11 @@ def _note_parent(seen: Snapshot, commit: Commit, parent: str, notes: Notebook) -
             notes.add("generation", fact, commit=commit.id, parent=parent)
 
 
-def _absent(seen: Snapshot, commit_id: str) -> str:
+def _absent(seen: SeenRows, commit_id: str) -> str:
     return f"was collected by run {seen.collected[commit_id]}" if commit_id in seen.collected else "is not there"
 
 
-def tips(seen: Snapshot) -> Iterator[tuple[str, str, About]]:
+def tips(seen: SeenRows) -> Iterator[tuple[str, str, About]]:
     """Each ref, the commit it names, and how to speak of that commit."""
     for branch in seen.branches:
         yield branch.name, branch.head, {"ref": f"{branch.name}@"}  # without what is staged on it
@@ -64,7 +64,7 @@ def tips(seen: Snapshot) -> Iterator[tuple[str, str, About]]:
         yield tag.name, tag.target, {"ref": tag.name}
 
 
-def reachable(seen: Snapshot) -> set[str]:
+def reachable(seen: SeenRows) -> set[str]:
     """The commits that refs descend from; what is missing or corrupt ends a line of them."""
     found: set[str] = set()
     todo = [target for _, target, _ in tips(seen)]
@@ -76,7 +76,7 @@ def reachable(seen: Snapshot) -> set[str]:
     return found
 
 
-def witnesses(seen: Snapshot, default_branch: str) -> Iterator[tuple[Commit, About]]:
+def witnesses(seen: SeenRows, default_branch: str) -> Iterator[tuple[Commit, About]]:
     """Every commit and its best name: refs before commits, the default branch first, young before old."""
     for _, target, about in sorted(tips(seen), key=lambda tip: tip[0] != default_branch):
         if target in seen.commits:

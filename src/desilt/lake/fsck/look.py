@@ -17,13 +17,13 @@ from desilt.domain.entry import decode_path
 from desilt.errors import BadRequest, NotFound
 from desilt.lake.core import Core
 from desilt.lake.fsck.deep import Progress, unwatched, wrong_bytes
-from desilt.lake.fsck.findings import LISTED, Finding, Findings, Notebook, Totals
+from desilt.lake.fsck.findings import LISTED, Finding, Findings, LookedAt, Notebook
 from desilt.lake.fsck.history import note_rows, witnesses
 from desilt.lake.fsck.journal import note_journal
 from desilt.lake.fsck.objects import Comparison, condemned_by
 from desilt.lake.fsck.rows import take
 from desilt.lake.fsck.tables import MOST_AT_ONCE, Claims, at_once
-from desilt.lake.repository import Repository
+from desilt.lake.repository import LakeRepository
 
 LOOKS = 1_000  # missing objects that are asked for by name; for more, two listings must do
 
@@ -39,7 +39,7 @@ class Suspects:
         return bool(self.tables) or len(self.addresses) > 0
 
 
-def check(repository: Repository, *, deep: bool = False, progress: Progress = unwatched) -> Findings:
+def check(repository: LakeRepository, *, deep: bool = False, progress: Progress = unwatched) -> Findings:
     """What is wrong with ``repository``, and what is worth knowing; ``deep`` reads every object, too."""
     look = Look(repository.core, deep=deep)
     if suspects := look.suspects:
@@ -98,7 +98,7 @@ class Look:
         self._note(notes, "removed", objects.removed(), condemned_by)
         objects.note_facts(notes, (*claims.metaranges, *claims.ranges), whole=self._whole(notes))
         commits = len(self._seen.commits) + len(self._seen.corrupt_commits)
-        totals = Totals(commits, claims.tables, objects.entries, objects.outside, *objects.totals())
+        totals = LookedAt(commits, claims.tables, objects.entries, objects.outside, *objects.totals())
         return notes.close(totals, deep=self._deep)
 
     def _whole(self, notes: Notebook) -> bool:

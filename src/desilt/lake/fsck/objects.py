@@ -10,24 +10,25 @@ from desilt.domain.address import uid
 from desilt.domain.times import moment
 from desilt.lake.core import Core
 from desilt.lake.fsck.findings import LISTED, Finding, Notebook
-from desilt.lake.fsck.rows import Snapshot
+from desilt.lake.fsck.rows import SeenRows
 from desilt.lake.fsck.tables import ENTRIES
-from desilt.lake.ranges import FOLDER
+from desilt.lake.layout import DATA, UID
 from desilt.objects.store import LISTING
+from desilt.sstable.ranges import FOLDER
 
 ROWS = ENTRIES.append(pa.field("stored", pa.int64()))
 """Entries, and how many bytes the store has at each one's address; null where it has nothing."""
 
 TABLE = f"^{FOLDER}[^/]+$"
-OURS = f"{TABLE}|^{FOLDER}retention/|^_desilt/|^branches/"
+OURS = f"{TABLE}|^{FOLDER}retention/|^_desilt/|^{DATA}"
 METADATA = f"^{FOLDER}|^_desilt/"
-UID = "/[0-9a-v]{20}$"
+NAMED = f"/{UID}$"
 
 
 class Comparison:
     """The store's listing, and the entries laid against it."""
 
-    def __init__(self, core: Core, seen: Snapshot, *, keep_live: bool) -> None:
+    def __init__(self, core: Core, seen: SeenRows, *, keep_live: bool) -> None:
         self._seen, self._keep_live = seen, keep_live
         listing = pa.Table.from_batches(list(core.store.list(core.prefix)), LISTING).combine_chunks()
         keys = listing["key"].cast(pa.large_string())
@@ -109,7 +110,7 @@ class Comparison:
         by_store = pc.greater_equal(self._modified, pa.scalar(second, LISTING.field("modified_at").type))
         names = pc.utf8_slice_codeunits(self._addresses, start=-20)
         named = pc.and_(
-            pc.match_substring_regex(self._addresses, UID),
+            pc.match_substring_regex(self._addresses, NAMED),
             pc.greater_equal(names, pa.scalar(uid(second, bytes(8)), pa.large_string())),
         )
         return pc.or_(by_store, named)

@@ -10,10 +10,12 @@ import pyarrow.compute as pc
 from desilt.domain.history import Commit
 from desilt.domain.ticket import Ticket
 from desilt.errors import CorruptTable, Unreadable
-from desilt.lake import commits, refs, staging, tickets, tombstones
+from desilt.lake import commits, refs, staging, tickets
 from desilt.lake.core import Core
-from desilt.lake.database import Transaction
-from desilt.lake.refs import Branch, Tag
+from desilt.lake.refs import LakeBranch
+from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
+from desilt.repository.snapshot import Tag
 from desilt.sstable.columns import entry_columns
 from desilt.sstable.table import RAW
 
@@ -35,11 +37,11 @@ class Flaw:
 
 
 @dataclass(slots=True)
-class Snapshot:
+class SeenRows:
     """The rows of a repository at one moment."""
 
     taken_at: datetime
-    branches: list[Branch]
+    branches: list[LakeBranch]
     tags: list[Tag]
     commits: dict[str, Commit]
     corrupt_commits: list[str]
@@ -55,16 +57,16 @@ class Snapshot:
         return commit_id in self.commits or commit_id in self.corrupt_commits
 
 
-def take(core: Core) -> Snapshot:
+def take(core: Core) -> SeenRows:
     """All rows that matter, in one snapshot. The clock is read first: what is younger may be missing here."""
     now = core.clock()
     with core.database.read() as tx:
         found, corrupt = _commits(tx, core.uid)
-        stones = tx.rows(
+        stones = tx.each(
             "SELECT address, run, rule, condemned_at FROM tombstones WHERE repository = ? AND state <> ?",
             *(core.uid, tombstones.State.RESTORED),
         )
-        seen = Snapshot(
+        seen = SeenRows(
             now,
             refs.branches(tx, core.uid),
             list(refs.tags(tx, core.uid)),
@@ -90,7 +92,7 @@ def _commits(tx: Transaction, repository: str) -> tuple[dict[str, Commit], list[
     except Unreadable:
         pass  # one by one, to leave out only what is not readable
     found, corrupt, fetch = {}, [], commits.fetching(tx, repository)
-    for (commit_id,) in list(tx.rows("SELECT id FROM commits WHERE repository = ?", repository)):
+    for (commit_id,) in tx.rows("SELECT id FROM commits WHERE repository = ?", repository):
         try:
             found[commit_id] = fetch(commit_id)
         except Unreadable:
@@ -98,7 +100,7 @@ def _commits(tx: Transaction, repository: str) -> tuple[dict[str, Commit], list[
     return found, corrupt
 
 
-def _stage(seen: Snapshot, tx: Transaction, token: str, where: About) -> None:
+def _stage(seen: SeenRows, tx: Transaction, token: str, where: About) -> None:
     for changes in staging.changes(tx, [token]):
         records = changes.filter(pc.is_valid(changes["value"])).cast(RAW)
         try:
@@ -107,10 +109,10 @@ def _stage(seen: Snapshot, tx: Transaction, token: str, where: About) -> None:
             seen.flaws.append(Flaw(token, where, f"up to {len(records):,} staged changes: {error.reason}"))
 
 
-def _strays(seen: Snapshot, tx: Transaction) -> None:
+def _strays(seen: SeenRows, tx: Transaction) -> None:
     """Staging areas of no branch, in the whole lake: their rows do not say whose they were."""
     known = "SELECT token FROM branches UNION SELECT token FROM sealed WHERE branch IN (SELECT uid FROM branches)"
-    lost = list(tx.rows(f"SELECT token, COUNT(*) FROM staging WHERE token NOT IN ({known}) GROUP BY token"))
+    lost = tx.rows(f"SELECT token, COUNT(*) FROM staging WHERE token NOT IN ({known}) GROUP BY token")
     for token, count in lost:
         seen.strays.append((token, f"{count:,} staged changes belong to no branch of any repository"))
         for changes in staging.changes(tx, [token]):

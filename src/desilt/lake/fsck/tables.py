@@ -9,19 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.domain.entry import AddressType
 from desilt.domain.history import Commit
 from desilt.errors import BadRequest, CorruptTable, NotFound, StorageFailed
 from desilt.lake.core import Core
-from desilt.lake.fsck.rows import About, Flaw, Snapshot
-from desilt.lake.ranges import EMPTY, FOLDER
-from desilt.lake.records import key_at
+from desilt.lake.fsck.rows import About, Flaw, SeenRows
 from desilt.sstable.builder import Kind
-from desilt.sstable.columns import entry_columns
+from desilt.sstable.columns import entry_columns, whole
 from desilt.sstable.hashing import TableHash
+from desilt.sstable.ranges import EMPTY, FOLDER
+from desilt.sstable.records import key_at
 from desilt.sstable.table import Table
 from desilt.sstable.values import RangeData, decode_range
 
@@ -47,7 +47,7 @@ ENTRIES = pa.schema(
 class Claims:
     """What the commits of a snapshot need, and the entries they and staging areas have."""
 
-    def __init__(self, core: Core, seen: Snapshot, order: Iterable[tuple[Commit, About]]) -> None:
+    def __init__(self, core: Core, seen: SeenRows, order: Iterable[tuple[Commit, About]]) -> None:
         """``order``: every commit, the ones to be named as witnesses first, and how each is named."""
         self._core, self._seen = core, seen
         self.flaws = list(seen.flaws)
@@ -94,15 +94,13 @@ class Claims:
 
     def _sourced(self, entries: pa.RecordBatch, where: About) -> pa.RecordBatch:
         self.sources.append(where)
-        full = pc.equal(entries["address_type"], AddressType.FULL.value)
-        unsaid = pc.equal(entries["address_type"], AddressType.BY_PREFIX.value)
         columns = [
             entries["path"],
             entries["address"].cast(pa.large_string()),
-            pc.or_(full, pc.and_(unsaid, pc.match_substring(entries["address"], "://"))),
+            whole(entries),
             entries["size"],
             entries["checksum"],
-            pa.repeat(len(self.sources) - 1, len(entries)),
+            np.full(len(entries), len(self.sources) - 1),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=ENTRIES)
 

@@ -1,0 +1,119 @@
+"""The jobs of a repository, one face each: what to plan or run, by keywords."""
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from desilt.api import asking
+from desilt.api.planned import PlannedRun
+from desilt.api.report import RunReport, shown
+from desilt.api.words import (
+    CollectRunWords,
+    CollectWords,
+    ExpireRunWords,
+    ExpireWords,
+    GcRunWords,
+    GcWords,
+    LifecycleRunWords,
+    LifecycleWords,
+    PolicyLike,
+    flag_of,
+    policy_of,
+)
+from desilt.api.workplace import Workplace
+from desilt.domain.policy import Policy
+from desilt.jobs import registry, runner
+from desilt.jobs.lifecycle import setting
+
+
+class Face:
+    """What all of them share."""
+
+    def __init__(self, place: Workplace, name: str) -> None:
+        self._place, self._job = place, registry.find(name)
+
+    @property
+    def name(self) -> str:
+        return self._job.name
+
+    def _plan(self, said: Mapping[str, Any]) -> PlannedRun:
+        repository = self._place.repository
+        request = asking.to_plan(self._job, repository, said)
+        return PlannedRun(self._place, runner.plan(self._job, repository, self._place.executor, request))
+
+    def _run(self, said: Mapping[str, Any]) -> RunReport:
+        repository = self._place.repository
+        request, limits = asking.to_run(self._job, repository, said)
+        return shown(runner.run(self._job, repository, self._place.executor, request, limits)[-1])
+
+    def __repr__(self) -> str:
+        return f"<job {self.name} of {self._place.opened.repository.name!r}>"
+
+
+class JobFace(Face):
+    """A job of any package. Keywords are the job's own options, and ``now``, ``action`` ("trash") and ``full``."""
+
+    def plan(self, **options: Any) -> PlannedRun:
+        """Mark what may go; remove nothing."""
+        return self._plan(options)
+
+    def run(self, **options_and_limits: Any) -> RunReport:
+        """Finish what an earlier run left unfinished, then plan and sweep."""
+        return self._run(options_and_limits)
+
+
+class GcFace(Face):
+    """Objects that were uploaded and never became, or are no longer, part of anything."""
+
+    def plan(self, **options: Unpack[GcWords]) -> PlannedRun:
+        """Mark what may go; remove nothing."""
+        return self._plan(options)
+
+    def run(self, **options_and_limits: Unpack[GcRunWords]) -> RunReport:
+        """Finish what an earlier run left unfinished, then plan and sweep."""
+        return self._run(options_and_limits)
+
+
+class LifecycleFace(Face):
+    """Committed objects that a policy calls old."""
+
+    def plan(self, **options: Unpack[LifecycleWords]) -> PlannedRun:
+        """Mark what may go by ``policy`` (a mapping, a path, a text), or by the one that is set; remove nothing."""
+        return self._plan(options)
+
+    def run(self, **options_and_limits: Unpack[LifecycleRunWords]) -> RunReport:
+        """Finish what an earlier run left unfinished, then plan and sweep."""
+        return self._run(options_and_limits)
+
+    def set(self, policy: PolicyLike, *, confirm: bool = False) -> Policy:
+        """Let later runs go by ``policy``; with ``confirm``, whatever lint wants said twice."""
+        repository, wanted = self._place.repository, policy_of(policy)
+        found = setting.given(repository, wanted, confirm=flag_of("confirm", confirm))
+        return setting.keep(repository, wanted, found).policy
+
+    def get(self) -> Policy:
+        """The policy that runs go by."""
+        return setting.kept(self._place.repository).policy
+
+
+class ExpireFace(Face):
+    """History made shorter: commits from before a moment are hidden from refs. No object is removed."""
+
+    def plan(self, **options: Unpack[ExpireWords]) -> PlannedRun:
+        """Decide what is hidden that is ``older_than`` (``"30d"``) or from ``before`` (``"2026-01-31"``)."""
+        return self._plan(options)
+
+    def run(self, **options_and_limits: Unpack[ExpireRunWords]) -> RunReport:
+        """Finish what an earlier run left unfinished, then plan, and edit history."""
+        return self._run(options_and_limits)
+
+
+class CollectFace(Face):
+    """Commits that no branch, tag or hold reaches, and all that only they had. There is no way back from it."""
+
+    def plan(self, **options: Unpack[CollectWords]) -> PlannedRun:
+        """Mark what may go; remove nothing."""
+        return self._plan(options)
+
+    def run(self, **options_and_limits: Unpack[CollectRunWords]) -> RunReport:
+        """Finish what an earlier run left unfinished, then plan and sweep."""
+        return self._run(options_and_limits)

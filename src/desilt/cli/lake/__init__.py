@@ -1,0 +1,1 @@
+"""`desilt lake`, and what else is about a lake of our own."""

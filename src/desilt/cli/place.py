@@ -1,0 +1,45 @@
+"""Where a command does its work: here as long as that is quickest, on Spark where it is large or somebody says so."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from desilt.cli.progress import Told
+from desilt.executors.executor import Executor, Watch
+from desilt.executors.fitting import WITHOUT_SPARK, Fitting
+
+Command = Callable[..., None]
+ALWAYS = -1  # nothing is done without Spark; yet it is not started before there is something to do
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # what spark-submit tells whom it starts
+
+
+def with_executor(command: Command) -> Command:
+    """What to choose by, as options; the command gets ``executor``, watched."""
+
+    @click.option("--spark", "on_spark", is_flag=True, help="Work on Spark, however little there is to do.")
+    @click.option("--master", metavar="URL", help="Work on this Spark cluster; local[*] is all cores of this machine.")
+    @functools.wraps(command)
+    def wrapped(*values: Any, on_spark: bool, master: str | None, **rest: Any) -> None:
+        told = Told()
+        wanted = on_spark or master is not None or SUBMITTED in os.environ
+        begin = functools.partial(started, master=master)
+        executor = Fitting(told, spark=begin, without_spark=ALWAYS if wanted else WITHOUT_SPARK)
+        try:
+            command(*values, executor=executor, **rest)
+        finally:
+            told.ends()
+            executor.close()
+
+    return wrapped
+
+
+def started(watch: Watch, master: str | None = None) -> Executor:
+    """Spark, which takes seconds to load and to start."""
+    from desilt.executors import session
+    from desilt.executors.on_spark import OnSpark
+
+    watch.begins("starting Spark")
+    return OnSpark(session.session(master=master), watch)

@@ -1,0 +1,1 @@
+"""Columns in, columns out: hashes, buckets, verdicts, and files of them."""

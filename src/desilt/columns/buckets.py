@@ -1,0 +1,161 @@
+"""Tables sorted by the hash of an address, one row group to a bucket of hashes.
+
+Inventories and held sets written this way are compared bucket by bucket, each by
+one task that reads the same hashes of every file: nothing is shuffled. A file has
+as many buckets as its rows deserve. All numbers of buckets are powers of two, so
+a bucket of one size is some of a smaller size, or a part of one of a larger.
+"""
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from desilt.columns.hashing import Hashes, address_hash, bucket_of
+from desilt.errors import NotReadBack
+
+ROWS_TO_A_BUCKET = 1 << 14  # of a file: so much of every file a task holds at once, and there may be hundreds
+MOST = 4096
+HASH = "hash"
+MODULUS = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One of so many equal parts of all hashes: those that begin with the bits of its number."""
+
+    number: int
+    of: int  # a power of two
+
+    def groups(self, count: int) -> range:
+        """Those of a file's ``count`` row groups that its rows are in."""
+        first = self.number * count // self.of
+        return range(first, first + max(1, count // self.of))
+
+
+def deserved(rows: int, *, each: int = ROWS_TO_A_BUCKET) -> int:
+    """Into how many buckets so many rows are cut, for at most about ``each`` in one."""
+    return min(1 << (max(1, -(-rows // each)) - 1).bit_length(), MOST)
+
+
+def every(buckets: int) -> list[Bucket]:
+    """All of so many, in order."""
+    return [Bucket(number, buckets) for number in range(buckets)]
+
+
+def around(hashes: Hashes, buckets: int) -> list[Bucket]:
+    """Those of so many buckets that ``hashes`` fall into."""
+    return [Bucket(number, buckets) for number in np.unique(bucket_of(hashes, buckets)).tolist()]
+
+
+def within(hashes: Hashes, buckets: Sequence[Bucket]) -> npt.NDArray[np.bool_]:
+    """Which of ``hashes`` fall into ``buckets``, neighbours in order."""
+    number = bucket_of(hashes, buckets[0].of)
+    return (number >= buckets[0].number) & (number <= buckets[-1].number)
+
+
+def hashed(table: pa.Table, addresses: pa.Array | None = None) -> pa.Table:
+    """``table`` with the hash of its addresses (a column, or given) as first column, in the order of hashes."""
+    hashes = address_hash(table["address"].combine_chunks() if addresses is None else addresses)
+    order = np.argsort(hashes, kind="stable")
+    return table.take(pa.array(order)).add_column(0, HASH, pa.array(hashes[order]))
+
+
+def written(table: pa.Table, *, buckets: int) -> bytes:
+    """A ``hashed`` table as Parquet, every page with a checksum, a row group (maybe empty) for each bucket."""
+    sink = io.BytesIO()
+    repeated = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    with pq.ParquetWriter(
+        sink, table.schema, compression="lz4", use_dictionary=repeated, write_page_checksum=True
+    ) as writer:
+        for start, end in places(table[HASH].to_numpy(), buckets):
+            writer.write_table(table.slice(start, end - start), row_group_size=max(end - start, 1))
+    return sink.getvalue()
+
+
+def places(hashes: Hashes, buckets: int) -> list[tuple[int, int]]:
+    """Where each bucket begins and ends among ``hashes`` (sorted)."""
+    ends = np.searchsorted(bucket_of(hashes, buckets), np.arange(buckets), side="right").tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def sums(table: pa.Table, *, buckets: int) -> dict[str, list[int]]:
+    """For each column of numbers, what it adds up to in each bucket (modulo 2^64): what a reader checks."""
+    cuts = places(table[HASH].to_numpy(), buckets)
+    return {
+        field.name: [_sum(numbers[start:end]) for start, end in cuts]
+        for field in table.schema
+        if (numbers := _numbers(table[field.name])) is not None
+    }
+
+
+def adds_up(rows: pa.Table, number: int, expected: Mapping[str, Sequence[int]]) -> bool:
+    """Whether the columns of row group ``number`` add up to what was written."""
+    return all(
+        _sum(numbers) == expected[field.name][number]
+        for field in rows.schema
+        if (numbers := _numbers(rows[field.name])) is not None
+    )
+
+
+def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.integer[Any]] | None:
+    """A column of whole numbers or moments; None for other columns. A missing value counts as 0."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column, kind = column.cast(pa.int64()), pa.int64()
+    if not pa.types.is_integer(kind):
+        return None
+    numbers: npt.NDArray[np.integer[Any]] = (column.fill_null(0) if column.null_count else column).to_numpy()
+    return numbers
+
+
+def _sum(numbers: npt.NDArray[np.integer[Any]]) -> int:
+    signed = np.issubdtype(numbers.dtype, np.signedinteger)
+    return int(np.add.reduce(numbers, dtype=np.int64 if signed else np.uint64)) % MODULUS
+
+
+def footer_hash(tail: bytes) -> str:
+    """Of the part of a Parquet file that its pages' checksums do not cover; ``tail`` ends the file, and holds it."""
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    return hashlib.sha256(tail[-length:]).hexdigest() if 8 < length <= len(tail) else ""
+
+
+def row_group(file: pq.ParquetFile, number: int, columns: list[str], *, name: str) -> pa.Table:
+    """The rows of one row group; a damaged one is refused."""
+    try:
+        rows = file.read_row_group(number, columns=columns, use_threads=False)  # there is a task for every core
+    except (OSError, pa.ArrowException) as error:
+        raise NotReadBack(name, " ".join(str(error).split())) from error
+    if rows.num_rows != file.metadata.row_group(number).num_rows:
+        raise NotReadBack(name, f"bucket {number} has lost rows")
+    return rows
+
+
+def ordered(rows: pa.Table, group: Bucket) -> bool:
+    """Whether ``rows`` are in the order of their hashes, all of which fall into ``group``."""
+    hashes: Hashes = rows[HASH].to_numpy()
+    return bool((hashes[1:] >= hashes[:-1]).all() and within(hashes[[0, -1]] if len(hashes) else hashes, [group]).all())
+
+
+def part(rows: pa.Table, bucket: Bucket) -> pa.Table:
+    """Those of ``rows``, in the order of their hashes, that fall into ``bucket``."""
+    hashes, width = rows[HASH].to_numpy(), MODULUS // bucket.of
+    start = np.searchsorted(hashes, np.uint64(bucket.number * width))
+    last = np.uint64((bucket.number + 1) * width - 1)  # the next one may be too large to be a hash
+    return rows.slice(start, np.searchsorted(hashes, last, side="right") - start)
+
+
+def present(hashes: Hashes, held: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which of ``hashes`` are among ``held`` (sorted); it is fastest where ``hashes`` are sorted, or nearly so."""
+    if not len(held):
+        return np.zeros(len(hashes), np.bool_)
+    at = np.searchsorted(held, hashes)
+    at[at == len(held)] = 0
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = held[at] == hashes
+    return found

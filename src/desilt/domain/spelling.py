@@ -1,0 +1,78 @@
+"""Moments, lengths of time, shares and counts as people write them: on a command line, in a notebook, in a file."""
+
+import re
+from datetime import datetime, timedelta
+
+from desilt.errors import BadRequest
+
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+RULES = ("daily", "weekly", "monthly", "yearly")
+
+
+def read_moment(text: str) -> datetime:
+    """``2026-01-31T12:00:00Z``, with a time zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRequest(f"{text!r} is not a time; write 2026-01-31T12:00:00Z") from None
+    if found.tzinfo is None:
+        raise BadRequest(f"{text!r} has no time zone; write 2026-01-31T12:00:00Z")
+    return found
+
+
+def read_day(text: str) -> datetime:
+    """``2026-01-31``, its first moment in UTC; or a moment with a time zone."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
+        return read_moment(text)
+    try:
+        return datetime.fromisoformat(f"{text.strip()}T00:00:00Z")
+    except ValueError:
+        raise BadRequest(f"{text!r} is not a time: there is no such day; write 2026-01-31") from None
+
+
+def read_span(text: str) -> timedelta:
+    """``90m``, ``12h``, ``7d``."""
+    match = re.fullmatch(r"(\d{1,6})([smhdw])", text.strip())
+    if match is None:
+        raise BadRequest(f"{text!r} is not a length of time; write 90m, 12h or 7d")
+    return timedelta(**{UNITS[match[2]]: int(match[1])})
+
+
+def read_day_or_span(text: str) -> datetime | timedelta:
+    """``2026-01-31``, or ``30d`` ago."""
+    if re.fullmatch(r"\d+[a-z]", text.strip()):
+        return read_span(text)
+    if not re.match(r"\d{4}-", text.strip()):
+        raise BadRequest(f"{text!r} is neither a date nor a length of time; write 2026-01-31, or 30d")
+    return read_day(text)
+
+
+def read_end(text: str) -> datetime | timedelta:
+    """``2026-01-31T12:00:00Z``, or ``30d`` from now."""
+    for read in (read_span, read_moment):
+        try:
+            return read(text)
+        except BadRequest as error:
+            reason = error
+    raise BadRequest(f"{reason}, or 30d")
+
+
+def read_share(text: str) -> float:
+    """``30%``."""
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", text.strip())
+    if match is None or float(match[1]) > 100:
+        raise BadRequest(f"{text!r} is not a share; write 30%")
+    return float(match[1]) / 100
+
+
+def read_counts(text: str) -> dict[str, int]:
+    """``daily=7,weekly=4``."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        match = re.fullmatch(rf"\s*({'|'.join(RULES)})\s*=\s*(\d{{1,6}})\s*", part)
+        if match is None:
+            raise BadRequest(f"{text!r} is not so many of {', '.join(RULES)}; write daily=7,weekly=4")
+        if match[1] in found:
+            raise BadRequest(f"{text!r} has {match[1]} twice; write it once")
+        found[match[1]] = int(match[2])
+    return found

@@ -1,0 +1,61 @@
+"""Files that are not what was written, cut by where a sound one comes from."""
+
+from desilt.errors.base import Unreadable
+
+
+class Damaged(Unreadable):
+    """A file, by name; which kind of file says what to do about it."""
+
+    code = "damaged"
+
+    def __init__(self, name: str, reason: str, said: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(said)
+
+
+class CorruptTable(Damaged):
+    code = "corrupt-table"
+
+    def __init__(self, name: str, reason: str) -> None:
+        said = f"table {name} is corrupt: {reason}; restore this file from a copy, nothing was read from it"
+        super().__init__(name, reason, said)
+
+
+class MissingTable(CorruptTable):
+    code = "missing-table"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "its file is missing")
+
+
+class DamagedInventory(Damaged):
+    code = "damaged-inventory"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason, f"inventory {name} is damaged: {reason}; take another, or leave --inventory out")
+
+
+class DamagedRun(Damaged):
+    """``reason`` goes on from the name: *is not what was planned*."""
+
+    code = "damaged-run"
+
+    def __init__(self, name: str, reason: str, way_out: str = "plan again") -> None:
+        super().__init__(name, reason, f"{name} {reason}; {way_out}")
+
+
+class DamagedWatermark(Damaged):
+    code = "damaged-watermark"
+
+    def __init__(self, name: str, reason: str) -> None:
+        said = f"{name}, where the last run ended, cannot be read: {reason}; pass --full to look at everything again"
+        super().__init__(name, reason, said)
+
+
+class NotReadBack(Damaged):
+    """What a run can make again: a cache, or a file that it has just written."""
+
+    code = "not-read-back"
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        super().__init__(name, reason, f"{name} could not be read back{f': {reason}' if reason else ''}; run again")

@@ -1,0 +1,1 @@
+"""What is stored: listed, or supplied by somebody who has listed it."""

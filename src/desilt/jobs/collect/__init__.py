@@ -1,0 +1,1 @@
+"""What no ref reaches any more."""

@@ -1,0 +1,90 @@
+"""What desilt itself has written and needs no longer, found."""
+
+import json
+from collections.abc import Iterator, Set
+from datetime import datetime, timedelta
+
+from desilt.cache.metaranges import FOLDER as METARANGES
+from desilt.cache.ranges import FOLDER as RANGES
+from desilt.domain.run import FOLDER, Run, started
+from desilt.errors import NotFound
+from desilt.repository.protocol import Repository
+from desilt.runs.folder import SIMULATIONS, runs_of
+from desilt.runs.report import Amount
+from desilt.runs.steps import OwnFiles
+from desilt.sweep.tidy import OWN, needed
+
+STAGING = "_desilt/staging/"  # staging manifests that somebody asked for
+Sized = dict[str, int]  # keys below the repository's prefix, and their sizes
+
+
+def found(
+    repository: Repository, run: Run, live: Set[str], before: datetime, keep_runs: timedelta
+) -> tuple[OwnFiles, ...]:
+    """By kind: the keys that can go, how many files they are, and how many bytes."""
+    folders = old_runs(repository, run, run.now - keep_runs)
+    kinds = {
+        "old runs": (list(folders), sum(folders.values(), Amount())),
+        "range cache": _together(unused_ranges(repository, live, before)),
+        "metarange cache": _together(unused_metaranges(repository, live, before)),
+        "staging manifests": _together(_listed(repository, STAGING, before)),
+    }
+    return tuple(
+        OwnFiles(what, tuple(keys), amount.objects, amount.bytes) for what, (keys, amount) in kinds.items() if keys
+    )
+
+
+def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Amount]:
+    """The folders of runs from before ``before`` that nobody needs, and what is in them; each job keeps its newest."""
+    still, seen = needed(repository) | {run.id}, set[str]()
+    folders: dict[str, Amount] = {}
+    for job, run_id in [*runs_of(repository.store, repository.prefix), *_simulations(repository)]:
+        folder = f"{FOLDER}{job}/{run_id}/"
+        if started(run_id) < before and run_id not in still and job in seen and OWN.fullmatch(folder):
+            sizes = _listed(repository, folder, None).values()
+            folders[folder] = Amount(len(sizes), sum(sizes))
+        seen.add(job)
+    return folders
+
+
+def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
+    """Cache files none of whose ranges any commit has."""
+    sizes = _listed(repository, RANGES, before)
+    used = set()
+    for key in sizes:
+        if key.endswith(".json"):
+            used |= {key.removesuffix(".json")} if _names(repository, key, "ranges") & live else set()
+    return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used}
+
+
+def unused_metaranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
+    sizes = _listed(repository, METARANGES, before)
+    return {key: size for key, size in sizes.items() if not _names(repository, key, "of") & live}
+
+
+def _simulations(repository: Repository) -> Iterator[tuple[str, str]]:
+    yield from runs_of(repository.store, repository.prefix, job=SIMULATIONS)
+
+
+def _listed(repository: Repository, folder: str, before: datetime | None) -> Sized:
+    """What is in a folder; with ``before``, from before it, and only what is called as desilt calls its files there."""
+    return {
+        name: row["size_bytes"]
+        for batch in repository.store.list(repository.prefix + folder)
+        for row in batch.to_pylist()
+        if (name := row["key"].removeprefix(repository.prefix))
+        and (before is None or (row["modified_at"] is not None and row["modified_at"] < before and OWN.fullmatch(name)))
+    }
+
+
+def _names(repository: Repository, key: str, what: str) -> set[str]:
+    """The tables that a cache file tells of; none, if it is damaged or just gone."""
+    try:
+        said = json.loads(repository.store.get(repository.prefix + key))[what]
+        return set(said) if isinstance(said, dict) else {str(name) for name, _ in said}
+    except (NotFound, ValueError, KeyError, TypeError, IndexError):
+        return set()
+
+
+def _together(sizes: Sized) -> tuple[list[str], Amount]:
+    return list(sizes), Amount(len(sizes), sum(sizes.values()))

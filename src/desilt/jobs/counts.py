@@ -1,0 +1,39 @@
+"""What a mark comes to, in figures that add up, and the files that say it row by row."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from desilt.columns.files import HeldFile
+from desilt.runs.steps import PlanFile
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """So much stays and goes; objects and bytes are counted side by side."""
+
+    objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by branch uid (of what goes) and reason
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
+    prefix_bytes: Counter[str] = field(default_factory=Counter)
+    done_objects: Counter[str] = field(default_factory=Counter)  # by branch: settled, and kept for good
+    done_bytes: Counter[str] = field(default_factory=Counter)
+    passed: int = 0  # out of scope
+    stored_objects: int = 0  # where a job counts them as it goes
+    stored_bytes: int = 0
+    files: tuple[PlanFile, ...] = ()
+    pending: tuple[HeldFile, ...] = ()
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.objects + other.objects,
+            self.bytes + other.bytes,
+            self.prefix_objects + other.prefix_objects,
+            self.prefix_bytes + other.prefix_bytes,
+            self.done_objects + other.done_objects,
+            self.done_bytes + other.done_bytes,
+            self.passed + other.passed,
+            self.stored_objects + other.stored_objects,
+            self.stored_bytes + other.stored_bytes,
+            self.files + other.files,
+            self.pending + other.pending,
+        )

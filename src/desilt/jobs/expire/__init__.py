@@ -1,0 +1,1 @@
+"""History, made shorter."""

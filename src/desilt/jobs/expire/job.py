@@ -1,0 +1,108 @@
+"""Expiration: history from before a moment is hidden from refs. No object is removed, and no commit is, yet.
+
+The oldest young commit of each ref gets the root, or the nearest commit that a rule
+keeps, as its parent. What no ref reaches any more stays readable by its id until
+it is collected.
+"""
+
+from dataclasses import dataclass
+
+from desilt.domain.expiration import Ref
+from desilt.domain.expiry import Expiry, Omission, Wish, read_wish
+from desilt.errors import BadRequest
+from desilt.jobs.job import COMMITS, Figures, Job, Mark, Stages, Traits, Work
+from desilt.records.holds import HoldKind
+from desilt.repository.editor import GoingRef
+from desilt.repository.graph import graph_of
+from desilt.repository.protocol import Repository
+from desilt.repository.snapshot import Snapshot
+from desilt.repository.source import Source
+from desilt.runs.plan import Evidence, Plan
+from desilt.runs.report import Amount
+from desilt.runs.steps import EditHistory
+from desilt.sweep.history import drawn
+
+JOB = "expire"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run of it must be told."""
+
+    wish: Wish
+
+
+def mark(work: Work[Options]) -> Mark:
+    """What is done to history; nothing is written but the run's folder."""
+    wish = work.options.wish
+    if isinstance(wish, Expiry) and wish.before > work.now:
+        raise BadRequest(f"{wish.before:%Y-%m-%d %H:%M:%S %Z} is not over yet; give a time that has passed")
+    stage = Stages(work.executor.watch)
+    with stage("history"):
+        seen = work.source.snapshot(work.run.now, uses=True)
+    with stage("decision"):
+        wish = whole(wish, work.source)
+        found = wish.decide(graph_of(seen))
+        change = drawn(seen, found)
+    told = {
+        "edited": len(found.edits),
+        "abandoned": len(found.abandoned),
+        "pointed at": len(found.pointed),
+        "kept by rules": len(found.kept),
+        "tags deleted": sum(ref.kind == "tag" for ref in found.deleted_refs),
+        "branches deleted": sum(ref.kind == "branch" for ref in found.deleted_refs),
+    }
+    inputs = {
+        "commits": len(seen.commits),
+        "branches": len(seen.branches),
+        "tags": len(seen.tags),
+        "holds": len(seen.held(HoldKind.REF)),
+        "generation": seen.revision.number,
+    }
+    edits = tuple((edit.id, edit.old_parents, edit.new_parents) for edit in found.edits)
+    refs = tuple(_going(seen, ref, why) for ref, why in found.deleted_refs.items())
+    return Mark(
+        Evidence(
+            wish.policy,
+            seen.revision,
+            len(seen.commits),
+            held=len(seen.commits) - len(found.abandoned),
+            stored=Amount(),
+            measure=COMMITS,
+            period=work.now - wish.before if isinstance(wish, Expiry) else None,
+        ),
+        Figures(
+            wish.before if isinstance(wish, Expiry) else work.run.now,
+            inputs,
+            stage.seconds,
+            by="ref",
+            history=told,
+            change=change,
+        ),
+        (EditHistory(wish.facts(), edits, refs, len(found.abandoned), reached=len(change.dots)),),
+    )
+
+
+def whole(wish: Wish, source: Source) -> Wish:
+    """``wish`` with commits by their whole ids."""
+    if isinstance(wish, Expiry):
+        return wish
+    return Omission(wish.ref, *(source.resolve(name) for name in (wish.first, wish.last)))
+
+
+def policy(_repository: Repository, plan: Plan) -> str:
+    """What the plan was told: there is nothing else to go by."""
+    return read_wish(next(plan.steps_of(EditHistory)).wish).policy
+
+
+def _going(seen: Snapshot, ref: Ref, why: str) -> GoingRef:
+    named = seen.branches if ref.kind == "branch" else seen.tags
+    uid = next(one.uid for one in named if one.name == ref.name)
+    return GoingRef(ref.kind, ref.name, uid, ref.target, why)
+
+
+NO_WAY_BACK = (
+    "removed no object: it edited history; to have a commit back, make a tag or a branch at its id "
+    "(`desilt lake tag`, `desilt lake branch`), before `desilt collect` takes it"
+)
+job = Job(JOB, Options, mark, Traits(removes=False, no_way_back=NO_WAY_BACK, edits="edit"), policy)

@@ -1,0 +1,1 @@
+"""Why an object is kept, or by what it went."""

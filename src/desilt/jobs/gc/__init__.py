@@ -1,0 +1,1 @@
+"""Uncommitted garbage."""

@@ -1,0 +1,119 @@
+"""Inventory against what is held, bucket by bucket, on the executors: the plan, and what it comes to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.columns.buckets import HASH, Bucket
+from desilt.columns.files import Files, HeldFile, put
+from desilt.columns.folders import Flags, totals
+from desilt.columns.hashing import address_hash
+from desilt.columns.kernel import Judge
+from desilt.columns.layout import Layout
+from desilt.columns.mark import ORDER, reasons
+from desilt.columns.schemas import INVENTORY, PLAN
+from desilt.columns.settled import below, settled
+from desilt.domain.reason import Reason, Verdict
+from desilt.errors import NotReadBack
+from desilt.jobs.counts import Counts
+from desilt.runs import plan_files
+
+GOES = ORDER.index(Reason.UNREFERENCED)
+FOR_GOOD = np.isin(ORDER, [Reason.COMMITTED, Reason.FOREIGN])  # by verdict: whether no later run changes it
+SAID = {
+    "verdict": Verdict.REMOVE.value,
+    "reason": Reason.UNREFERENCED.value,
+    "detail": "no commit, staging area or ticket holds it",
+}
+INVENTORY_ROWS = INVENTORY.insert(0, pa.field(HASH, pa.uint64()))
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageJudge(Judge[Counts]):
+    """Every listed object gets a verdict; those that go are written down."""
+
+    layout: Layout
+    inventory: tuple[HeldFile, ...]
+    held: Mapping[Reason, Sequence[HeldFile]]
+    before: datetime
+    copied_at: datetime | None  # what is younger stays, where a database was restored from a copy of then
+    folder: str  # the run's: a part of the plan goes there, and of what the next run looks at again
+    scope: str = ""  # addresses that do not begin so are not judged, and pass on to the next run
+    settled: Mapping[str, str] = field(default_factory=dict)  # by branch: from which partition on nothing new appears
+
+    def inputs(self) -> Iterator[Sequence[HeldFile]]:
+        yield self.inventory
+        yield from self.held.values()
+
+    def judge(self, files: Files, buckets: Sequence[Bucket]) -> Counts:
+        counts, plan, pending, passed = Counts(), [INVENTORY_ROWS.empty_table()], [], 0
+        for bucket in buckets:
+            known = {reason: files.hashes(some, bucket) for reason, some in self.held.items()}
+            rows = stored(files, self.inventory, bucket)
+            if self.scope:
+                mine = below(rows, self.scope)
+                pending.append(rows.filter(pa.array(~mine)))
+                passed += pending[-1].num_rows
+                rows = rows.filter(pa.array(mine))
+            found = reasons(rows, known, layout=self.layout, before=self.before, copied_at=self.copied_at)
+            over = settled(rows, self.settled, self.layout)
+            count_kept(counts, rows, found, over, self.layout)
+            plan.append(rows.filter(pa.array(found == GOES)))
+            pending.append(rows.filter(pa.array(over & ~FOR_GOOD[found] & (found != GOES))))
+        gone = pa.concat_tables(plan).unify_dictionaries()
+        count_gone(counts, gone, self.layout)
+        name = f"part-{buckets[0].number:05d}.parquet"
+        planned = plan_files.write(files.store, f"{self.folder}plan/{name}", going(gone))
+        left = pa.concat_tables(pending).unify_dictionaries().combine_chunks()
+        order = np.argsort(left[HASH].to_numpy(), kind="stable")
+        target = f"{self.folder}pending/{name}"
+        again = [put(files.store, target, left.take(pa.array(order)))] if left.num_rows else []
+        return counts + Counts(passed=passed, files=planned, pending=tuple(again))
+
+
+def stored(files: Files, listed: Sequence[HeldFile], bucket: Bucket) -> pa.Table:
+    """All listed objects of a bucket: what is done once for all of them costs no more with many files than with one."""
+    found = [files.rows(one, bucket, INVENTORY_ROWS.names) for one in listed]
+    return pa.concat_tables([INVENTORY_ROWS.empty_table(), *found]).unify_dictionaries()
+
+
+def going(gone: pa.Table, said: Mapping[str, str] = SAID) -> pa.Table:
+    """INVENTORY rows that go, as PLAN."""
+    addresses = addresses_of(gone)
+    if not np.array_equal(address_hash(addresses.combine_chunks()), gone[HASH].to_numpy()):
+        raise NotReadBack("inventory", "an address is not the one that was listed")
+    columns = [addresses, gone["size_bytes"], gone["modified_at"]]
+    columns += [pa.repeat(text, gone.num_rows) for text in said.values()]
+    return pa.table(columns, schema=PLAN)
+
+
+def addresses_of(rows: pa.Table) -> pa.ChunkedArray:
+    """The whole addresses of INVENTORY rows."""
+    return pc.binary_join_element_wise(rows["folder"].cast(pa.string()), rows["name"], "")
+
+
+def count_kept(counts: Counts, rows: pa.Table, found: npt.NDArray[np.int8], over: Flags, layout: Layout) -> None:
+    """Add to ``counts`` what stays, by reason, and what of it no later run need look at."""
+    sizes = rows["size_bytes"].to_numpy()
+    for place in np.flatnonzero(np.bincount(found)).tolist():
+        if ORDER[place].verdict is Verdict.KEEP:
+            mine = found == place
+            counts.objects["", ORDER[place].value] += int(np.count_nonzero(mine))
+            counts.bytes["", ORDER[place].value] += int((sizes * mine).sum())
+    for total in totals(rows.select(["folder", "size_bytes"]).filter(pa.array(over & FOR_GOOD[found])), layout):
+        counts.done_objects[total.group] += total.objects
+        counts.done_bytes[total.group] += total.bytes
+
+
+def count_gone(counts: Counts, gone: pa.Table, layout: Layout, reason: Reason = Reason.UNREFERENCED) -> None:
+    """Add what goes, by branch and partition."""
+    for total in totals(gone, layout):
+        counts.objects[total.group, reason.value] += total.objects
+        counts.bytes[total.group, reason.value] += total.bytes
+        counts.prefix_objects[total.folder] += total.objects
+        counts.prefix_bytes[total.folder] += total.bytes

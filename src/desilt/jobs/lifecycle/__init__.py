@@ -1,0 +1,1 @@
+"""Committed objects, by prefix, age and branch."""

@@ -1,0 +1,40 @@
+"""A lifecycle policy looked at beside what is in the repository: when it is set, and again before every run."""
+
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from desilt.domain.lint import Lint, lint
+from desilt.domain.policy import ID, Policy
+from desilt.executors.executor import HERE
+from desilt.jobs.lifecycle.paths import has_glob, has_path
+from desilt.repository.protocol import Repository
+
+
+def findings(repository: Repository, policy: Policy) -> list[Lint]:
+    """Everything there is to say about ``policy`` in this repository, the worst first."""
+    source = repository.source(HERE)
+    return lint(
+        policy,
+        branches=source.snapshot(repository.clock()).names,
+        default_branch=repository.default_branch,
+        has_path=partial(has_path, source),
+        has_glob=partial(has_glob, source),
+    )
+
+
+def agreed(found: Iterable[Lint]) -> tuple[str, ...]:
+    """What somebody says yes to who sets a policy in spite of ``found``."""
+    return tuple(sorted(one.key for one in found if one.level == "confirm"))
+
+
+def outgrown(found: Iterable[Lint], agreed: Collection[str]) -> str:
+    """What nobody has agreed to, in one line; "" if there is nothing of the kind."""
+    new = [one for one in found if one.level == "error" or (one.level == "confirm" and one.key not in agreed)]
+    more = f" (and {len(new) - 1} more, see `desilt lifecycle lint`)" if len(new) > 1 else ""
+    return told(new[0]) + more if new else ""
+
+
+def told(one: Lint) -> str:
+    """A finding in one line."""
+    where = f"rule {one.rule!r}" if ID.fullmatch(one.rule) else one.rule or "policy"
+    return f"{where}: {one.fact}; {one.fix}"

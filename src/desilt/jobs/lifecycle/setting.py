@@ -1,0 +1,56 @@
+"""A lifecycle policy on its way into a repository: looked at beside what is there, then kept for later runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from desilt.domain.lint import Lint
+from desilt.domain.policy import Policy, parse
+from desilt.errors import BadRequest, NotFound, Refused
+from desilt.jobs.lifecycle.job import JOB
+from desilt.jobs.lifecycle.lint import agreed, findings, told
+from desilt.records import policies
+from desilt.repository.protocol import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """A policy that later runs go by."""
+
+    policy: Policy
+    at: datetime
+
+
+def agree(found: Sequence[Lint], *, confirm: bool) -> None:
+    """Refuse a policy with errors; and without ``confirm``, one that should be said twice."""
+    for level in ("error", "confirm"):
+        some = [one for one in found if one.level == level]
+        if some and not (level == "confirm" and confirm):
+            more = f" (and {len(some) - 1} more, see `desilt lifecycle lint`)" if len(some) > 1 else ""
+            if level == "error":
+                raise BadRequest(told(some[0]) + more)
+            raise Refused(f"{told(some[0])}{more}; if it is meant so, pass --confirm")
+
+
+def given(repository: Repository, policy: Policy, *, confirm: bool) -> list[Lint]:
+    """What there is to say of a policy that is given with a run, if nothing is against it."""
+    found = findings(repository, policy)
+    agree(found, confirm=confirm)
+    return found
+
+
+def keep(repository: Repository, policy: Policy, found: Sequence[Lint] = ()) -> Set:
+    """From here on, runs go by ``policy``, which somebody wants in spite of what was ``found``.
+
+    Plans that were made for another one are refused.
+    """
+    return Set(policy, repository.orders.set_policy(JOB, policy.to_json(), agreed(found)))
+
+
+def kept(repository: Repository) -> Set:
+    """The policy that runs go by."""
+    with repository.records.read() as tx:
+        found = policies.find(tx, repository.uid, JOB)
+    if found is None:
+        raise NotFound("lifecycle policy of", repository.name, "set one with `desilt lifecycle set`")
+    return Set(parse(found.document), found.set_at)

@@ -1,0 +1,1 @@
+"""What each ref and hold keeps."""

@@ -1,0 +1,110 @@
+"""A mark in figures, and the pages that tell of a run."""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from desilt.columns.schemas import DIVIDER
+from desilt.domain.run import Run
+from desilt.executors.executor import HERE
+from desilt.jobs.job import Mark
+from desilt.objects.file import ObjectFile
+from desilt.render import report as page
+from desilt.render.report import Removed
+from desilt.repository.protocol import Repository
+from desilt.runs.folder import Folder
+from desilt.runs.history import FILE as HISTORY
+from desilt.runs.history import Fate, read_change
+from desilt.runs.plan import Plan
+from desilt.runs.report import Amount, Report, of_run
+from desilt.runs.steps import EditHistory, TakeCommits, TidyFiles
+from desilt.sweep import commits
+
+BIGGEST = 10
+
+
+def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Report:
+    """The plan in figures."""
+    figures = marked.figures
+    remove: dict[str, dict[str, Amount]] = {}
+    keep: dict[str, Amount] = {}
+    for (group, reason), objects in sorted(figures.objects.items()):
+        amount = Amount(objects, figures.bytes[group, reason])
+        if group:
+            name = branch_name(figures.names, group) if figures.by == "branch" else group
+            remove.setdefault(name, {})[reason] = amount
+        else:
+            keep[reason] = amount
+    biggest = figures.prefix_bytes.most_common(BIGGEST)
+    prefixes = {prefix: Amount(figures.prefix_objects[prefix], size) for prefix, size in biggest}
+    own = [files for step in plan.steps_of(TidyFiles) for files in step.files]
+    return Report(
+        **of_run(run),
+        repository=repository.name,
+        cutoff=figures.before.isoformat(),
+        remove=remove,
+        keep=keep,
+        prefixes=prefixes,
+        inputs=figures.inputs,
+        seconds=figures.seconds,
+        stored=plan.evidence.stored + figures.besides,
+        action=plan.action,
+        safety=plan.safety,
+        by=figures.by,
+        refs={one.name: one.why for one in plan.refs},
+        holds=figures.holds,
+        history=figures.history,
+        own={one.what: Amount(one.objects, one.bytes) for one in own},
+    )
+
+
+def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
+    """What a plan has done to history by now."""
+    found: dict[str, int] = {}
+    for taken in plan.steps_of(TakeCommits):
+        found["commits collected"] = commits.done(repository, taken)
+    for step in plan.steps_of(EditHistory):
+        change = read_change(folder.get_text(HISTORY))
+        edited, tags = change.count(Fate.EDITED), sum(name.startswith("tag ") for name in change.deleted)
+        found |= {
+            "edited": edited,
+            "abandoned": change.count(Fate.ABANDONED),
+            "pointed at": change.count(Fate.POINTED),
+            "tags deleted": tags,
+            "branches deleted": len(change.deleted) - tags,
+        }
+        if left_out := len(step.edits) - edited:
+            found["edits left out"] = left_out
+    return found
+
+
+def publish(repository: Repository, folder: Folder, report: Report, plan: Plan) -> None:
+    """Write ``report`` into the run's folder, as JSON and as a page."""
+    names = {branch.uid: branch.name for branch in repository.source(HERE).snapshot(repository.clock()).branches}
+    edits = any(True for _ in plan.steps_of(EditHistory))
+    change = read_change(folder.get_text(HISTORY)) if edits else None
+    folder.put_text("report.html", page.render(report, removals(repository, plan, names), history=change))
+    folder.put_text("report.json", report.to_json())
+
+
+def removals(repository: Repository, plan: Plan, branches: Mapping[str, str]) -> Iterator[Removed]:
+    """What ``plan`` removes, as it is read."""
+    for file in plan.files:
+        rows = pq.ParquetFile(pa.PythonFile(ObjectFile(repository.store, file.key), mode="r"))
+        for batch in rows.iter_batches():
+            for row in batch.to_pylist():
+                branch = branch_name(branches, repository.layout.group_of(row["address"]))
+                yield Removed(
+                    row["address"], row["size_bytes"], row["modified_at"], branch, row["reason"], told(row["detail"])
+                )
+
+
+def told(detail: str) -> str:
+    """A plan's detail, for people."""
+    rules, divided, paths = detail.partition(DIVIDER)
+    return f"{rules}: {paths.replace(DIVIDER, ', ')}" if divided else detail
+
+
+def branch_name(branches: Mapping[str, str], uid: str) -> str:
+    return branches.get(uid, f"deleted branch {uid}")

@@ -1,0 +1,151 @@
+"""A repository of the embedded lake as a source: what holds addresses, and what is stored."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from desilt.cache import metaranges, ranges
+from desilt.cache.metaranges import Lists
+from desilt.cache.ranges import Placed
+from desilt.columns.files import HeldFile, put_addresses
+from desilt.domain.address import PARTITION_OBJECTS
+from desilt.domain.entry import decode_path, encode_prefix
+from desilt.domain.history import Commit
+from desilt.domain.run import Run
+from desilt.executors.executor import Executor
+from desilt.inventory import listing
+from desilt.inventory.listing import Inventory
+from desilt.lake import dropped, manifest, partitions, reader, reading, refs, restored, tickets
+from desilt.lake.areas import areas
+from desilt.lake.core import Core
+from desilt.lake.layout import DATA
+from desilt.lake.staging import after_prefix
+from desilt.repository.snapshot import Snapshot
+from desilt.repository.source import Pointers, Staged, Uploads
+from desilt.sstable.ranges import FOLDER as RANGES
+from desilt.sstable.values import RangeData
+
+ADDRESSES_TO_A_FILE = 200_000
+
+
+def inside(address: str, prefix: str) -> str:
+    """An address as the repository spells it, though a whole one may lead into it after all."""
+    return address.rpartition(prefix)[2] if prefix in address else address
+
+
+class LakeSource:
+    """Read by ``executor``."""
+
+    def __init__(self, core: Core, executor: Executor) -> None:
+        self._core, self._executor = core, executor
+
+    def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
+        with self._core.database.read() as tx:
+            return reader.read(tx, self._core, now, uses=uses)
+
+    def staged(self, run: Run) -> Staged:
+        """Everything staged on every branch, from one snapshot, written into the run's folder."""
+        files: list[HeldFile] = []
+        waiting: list[str] = []
+
+        def write() -> None:
+            files.append(self._put(run, f"staged/part-{len(files):05d}", waiting))
+            waiting.clear()
+
+        def seen(addresses: list[str]) -> None:
+            waiting.extend(inside(address, self._core.prefix) for address in addresses)
+            if len(waiting) >= ADDRESSES_TO_A_FILE:
+                write()
+
+        taken = manifest.prepare(self._core, folder=f"{run.folder}inputs/manifest/", seen=seen)
+        write()
+        if sum(file.rows for file in files) != taken.entries:
+            raise AssertionError("staged addresses were lost on the way")
+        return Staged(files, taken.entries, {one.uid: one.name for one in taken.branches})
+
+    def staged_pointers(self) -> Pointers:
+        return areas(self._core)
+
+    def uploads(self, run: Run, now: datetime) -> Uploads:
+        """The addresses of uploads under way."""
+        with self._core.database.read() as tx:
+            addresses = [ticket.address for ticket in tickets.open_at(tx, self._core.uid, now)]
+        oldest: dict[str, str] = {}
+        for address in addresses:
+            _, branch, partition, _ = address.split("/")
+            oldest[branch] = max(oldest.get(branch, ""), partition)  # names count time downwards
+        return Uploads(self._put(run, "tickets", addresses), oldest)
+
+    def dropped(self, run: Run, since: datetime | None) -> HeldFile:
+        """The addresses that a staging area released since then, if ever."""
+        with self._core.database.read() as tx:
+            lately = dropped.since(tx, self._core.uid, since) if since else ()
+            found = [inside(one, self._core.prefix) for one in lately]
+        return self._put(run, "dropped", found)
+
+    def _put(self, run: Run, name: str, addresses: Sequence[str]) -> HeldFile:
+        return put_addresses(self._core.store, f"{self._core.prefix}{run.folder}inputs/{name}.parquet", addresses)
+
+    def lists(self, commits: Iterable[Commit]) -> Lists:
+        return metaranges.lists(self._core.store, self._core.ranges, [commit.metarange for commit in commits])
+
+    def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
+        return ranges.placed(self._executor, self._core.store, self._core.prefix, tables, source=RANGES)
+
+    def distrust(self, damaged: Iterable[str]) -> None:
+        for key in damaged:
+            ranges.distrust(self._core.store, key)
+
+    def inventory(
+        self, run: Run, *, groups: Sequence[str] | None = None, newer_than: Mapping[str, str] | None = None
+    ) -> Inventory:
+        return listing.take(
+            self._executor,
+            self._core.store,
+            self._core.prefix,
+            f"{run.folder}inputs/inventory/",
+            data=DATA,
+            branches=groups,
+            newer_than=newer_than,
+            about=self._handed_out,
+        )
+
+    def _handed_out(self, folders: Sequence[str]) -> int:
+        """How many addresses in these partitions were, at most; of a partition that is not known, as many as can be."""
+        with self._core.database.read() as tx:
+            known = partitions.handed_out(tx, [folder.rstrip("/").rpartition("/")[2] for folder in folders])
+        return sum(known) + PARTITION_OBJECTS * (len(folders) - len(known))
+
+    def groups(self) -> list[str]:
+        return listing.branch_uids(self._core.store, self._core.prefix + DATA)
+
+    def folders(self, groups: Iterable[str]) -> list[str]:
+        core = self._core
+        return [part for group in groups for part in listing.partitions(core.store, core.prefix + DATA, group)]
+
+    def check_inventory(self, folders: Iterable[str]) -> None:
+        restored.check_partitions(self._core, folders)
+
+    def since_copy(self) -> datetime | None:
+        return restored.kept_since(self._core)
+
+    def released_since(self, since: datetime) -> set[str]:
+        with self._core.database.read() as tx:
+            return reader.released_since(tx, self._core, since)
+
+    def paths(self, prefix: str) -> Iterator[str]:
+        """A rule counts for old commits too, so a path that no branch shows is still a path."""
+        core, start = self._core, encode_prefix(prefix)
+        with core.database.read() as tx:
+            names = [branch.name for branch in refs.branches(tx, core.uid)]
+        for name in names:
+            for entry in reading.entries(core, name, prefix, delimiter="", after=""):
+                yield entry.path
+        stop = after_prefix(start)
+        for listed in self.lists(self.snapshot(core.clock()).in_time).ranges.values():
+            if listed.max_key >= start and (stop is None or listed.min_key < stop):
+                for batch in core.ranges.table(listed.id).scan(start, stop):
+                    yield from (decode_path(key) for key in batch["key"].to_pylist())
+
+    def resolve(self, ref: str) -> str:
+        with self._core.database.read() as tx:
+            return refs.resolve(tx, self._core.uid, ref).commit.id

@@ -1,0 +1,1 @@
+"""What desilt remembers of its own work: runs, removals, locks, watermarks, policies, holds."""

@@ -1,0 +1,199 @@
+"""The ledger: addresses that a run has condemned, and what became of their objects.
+
+A tombstone is written before the object is touched; from that transaction on it
+is gone for every reader. Entries that point to it stay in their commits, and
+later commits carry them on; they just cannot be read. A row outlives its run's
+folder. One that was restored stays on record, and is no tombstone any more.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import pyarrow as pa
+
+from desilt.domain.times import microseconds, moment
+from desilt.errors import Gone
+from desilt.records.database import Row, Transaction, among
+
+COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
+RECORD = f"{COLUMNS}, restored_at"
+UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
+
+
+class State(StrEnum):
+    """What became of the object at a condemned address."""
+
+    CONDEMNED = "condemned"  # to be removed next; a run that was cut off leaves it so
+    REMOVED = "removed"
+    GONE = "already gone"
+    TRASHED = "trashed"  # moved aside, and can be brought back
+    FAILED = "failed"  # the store said no: it may be there still
+    RESTORING = "restoring"  # on its way back from the trash
+    RESTORED = "restored"  # brought back: whoever pointed to it can read it again
+
+    @property
+    def settled(self) -> bool:
+        """Whether the run that wrote it is done with the object; until then it is nobody else's."""
+        return self in (State.REMOVED, State.GONE, State.TRASHED, State.FAILED, State.RESTORED)
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """By which run an address went, by which of its rules, and when."""
+
+    address: str
+    run: str
+    rule: str
+    condemned_at: datetime
+    size: int = 0
+    batch: int = -1
+    state: State = State.CONDEMNED
+    restored_at: datetime | None = None
+
+
+def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> None:
+    """Write tombstones; an address that has one passes to the run that condemns it now."""
+    tx.execute_many(
+        f"INSERT INTO tombstones (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
+        "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
+        "state = excluded.state, restored_at = NULL",
+        (
+            (repository, one.address, one.run, one.rule, microseconds(one.condemned_at), one.size, one.batch, one.state)
+            for one in stones
+        ),
+    )
+
+
+def settle(tx: Transaction, repository: str, run: str, batch: int, state: State) -> None:
+    """What became of the objects that ``run`` condemned in a batch; exceptions are told by :func:`turn` before."""
+    tx.execute(
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND run = ? AND batch = ? AND state = ?",
+        *(state, repository, run, batch, State.CONDEMNED),
+    )
+
+
+def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: State) -> None:
+    """What became of some that ``run`` condemned; what is no longer its own, or no longer condemned, stays as it is."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
+        ((state, repository, address, run, State.CONDEMNED) for address in addresses),
+    )
+
+
+def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: State, *, at: datetime) -> None:
+    """Some that ``run`` removed are brought back: :attr:`State.RESTORING`, then :attr:`State.RESTORED`."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ?, restored_at = ? WHERE repository = ? AND address = ? AND run = ?",
+        ((state, microseconds(at), repository, address, run) for address in addresses),
+    )
+
+
+def purged(tx: Transaction, repository: str, run: str, addresses: Iterable[str]) -> None:
+    """What ``run`` had in the trash is removed for good."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state IN (?, ?)",
+        ((State.REMOVED, repository, address, run, State.TRASHED, State.RESTORING) for address in addresses),
+    )
+
+
+def batches_in(tx: Transaction, repository: str, run: str, *states: State) -> list[int]:
+    """The batches of ``run`` that have objects in one of ``states``."""
+    marks = ", ".join("?" * len(states))
+    rows = tx.rows(
+        f"SELECT DISTINCT batch FROM tombstones WHERE repository = ? AND run = ? AND state IN ({marks}) ORDER BY batch",
+        *(repository, run, *states),
+    )
+    return [int(row[0]) for row in rows]
+
+
+def runs_in(tx: Transaction, repository: str, *states: State) -> set[str]:
+    """The runs that have objects in one of ``states``."""
+    marks = ", ".join("?" * len(states))
+    rows = tx.rows(
+        f"SELECT DISTINCT run FROM tombstones WHERE repository = ? AND state IN ({marks})", repository, *states
+    )
+    return {str(row[0]) for row in rows}
+
+
+def find(tx: Transaction, repository: str, address: str) -> Tombstone | None:
+    """The tombstone of ``address``, unless it was lifted."""
+    return found_in(tx, repository, [address]).get(address)
+
+
+def none_at_all(tx: Transaction, repository: str) -> bool:
+    """Whether nothing was ever condemned."""
+    return tx.one("SELECT 1 FROM tombstones WHERE repository = ? LIMIT 1", repository) is None
+
+
+def found_in(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict[str, Tombstone]:
+    """The tombstones that some of ``addresses`` have."""
+    return {
+        address: stone
+        for address, stone in recorded(tx, repository, addresses).items()
+        if stone.state is not State.RESTORED
+    }
+
+
+def recorded(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict[str, Tombstone]:
+    """What the ledger says of ``addresses``, lifted tombstones too."""
+    query = f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND address IN ({{}})"
+    return {row[0]: _tombstone(row) for row in among(tx, query, addresses, repository)}
+
+
+def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = None) -> Iterator[Tombstone]:
+    """What ``run`` condemned, in order of addresses; or only in one ``batch``."""
+    where, values = ("", ()) if batch is None else (" AND batch = ?", (batch,))
+    rows = tx.each(
+        f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND run = ?{where} ORDER BY address",
+        *(repository, run, *values),
+    )
+    return map(_tombstone, rows)
+
+
+def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
+    """The addresses whose objects ``run`` has removed, in order."""
+    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({UNSETTLED}) ORDER BY address"
+    return (str(row[0]) for row in tx.each(found, repository, run))
+
+
+def unsettled(tx: Transaction, repository: str) -> list[str]:
+    """The addresses on record whose objects may be there: restored, failed, or condemned and no more."""
+    rows = tx.rows(f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED}", repository)
+    return [str(row[0]) for row in rows]
+
+
+def restored_since(tx: Transaction, repository: str, since: datetime) -> list[str]:
+    """Addresses that were brought back at ``since`` or later, or are on their way."""
+    rows = tx.rows(
+        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND (restored_at >= ? OR state = ?)",
+        *(repository, microseconds(since), State.RESTORING),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def last_restored(tx: Transaction, repository: str, run: str) -> datetime:
+    """When something of ``run`` was last brought back; 1970 if never."""
+    row = tx.one("SELECT MAX(restored_at) FROM tombstones WHERE repository = ? AND run = ?", repository, run)
+    return moment(row[0] if row and row[0] is not None else 0)
+
+
+def every(tx: Transaction, repository: str) -> pa.Array:
+    """All condemned addresses."""
+    rows = tx.each("SELECT address FROM tombstones WHERE repository = ? AND state <> ?", repository, State.RESTORED)
+    return pa.array([row[0] for row in rows], pa.string())
+
+
+def refuse_gone(tx: Transaction, repository: str, address: str, path: str) -> None:
+    """Raise :class:`Gone` if ``address``, which ``path`` points to, has a tombstone."""
+    stone = find(tx, repository, address)
+    if stone is not None:
+        raise Gone(path, stone.run, stone.rule, stone.condemned_at)
+
+
+def _tombstone(row: Row) -> Tombstone:
+    address, run, rule, at, size, batch, state, restored_at = row
+    back = None if restored_at is None else moment(restored_at)
+    return Tombstone(address, run, rule, moment(at), size, batch, State(state), back)

@@ -1,0 +1,1 @@
+"""A lake whose database was restored from a copy, brought up to what its store knows."""

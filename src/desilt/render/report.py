@@ -1,0 +1,110 @@
+"""A report as one page: it opens without a network, on any screen and on paper, and obeys nothing that came from data.
+
+:func:`render` reads no more than ``listed`` of the rows it is given, so a plan of a billion objects makes a page
+as small as one of thousands; how many are left out is told from the report's own figures.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from desilt.render import history as pictures
+from desilt.render.headline import headline, less, only_history, unseen
+from desilt.render.pages import page
+from desilt.render.words import biggest
+from desilt.runs import safety
+from desilt.runs.history import HistoryChange
+from desilt.runs.report import Amount, Report
+
+LISTED = 5_000  # rows that a browser filters between two keystrokes
+BRANCHES = 50  # that are told one by one; they may be as many as were ever deleted
+PRINTED = 100  # rows of the list that go to paper; the style has the same number
+UNSEEN = {  # what is stored and was not judged, and why
+    "gc": ("known from before", "an earlier run found commits that hold them; this one only counted them"),
+    "lifecycle": (
+        "not of age",
+        "no rule lets any of their entries go yet, or looked at by an earlier run; only counted",
+    ),
+    "collect": ("in commits that stay", "no commit that goes has them, ranges and metaranges included; only counted"),
+}
+OTHERS = ("known from before", "this run did not look at them one by one; only counted")  # of jobs of other packages
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """One object that goes, and why."""
+
+    address: str
+    size: int
+    modified_at: datetime
+    branch: str
+    reason: str
+    detail: str
+
+
+def render(
+    report: Report, removed: Iterable[Removed], *, listed: int = LISTED, history: HistoryChange | None = None
+) -> str:
+    """The page of ``report``, with the first ``listed`` rows of ``removed``, and with what is done to history."""
+    return page(
+        "report.html.j2",
+        title=f"{report.repository} · {report.job} · {report.run} · {report.now}",
+        repository=report.repository,
+        version=report.version,
+        report=report,
+        edits_only=only_history(report),
+        safety=safety.told(report.safety),
+        history=pictures.sections(history) if history else "",
+        rows=list(islice(removed, listed)),
+        printed=PRINTED,
+        **headline(report),
+        **tables(report),
+        **charts(report),
+        **orders(report, history),
+    )
+
+
+def tables(report: Report) -> dict[str, object]:
+    """What goes and what stays, each with its sum; together they are all that is stored."""
+    sums = biggest({branch: sum(reasons.values(), Amount()) for branch, reasons in report.remove.items()})
+    return {
+        "branches": [(branch, biggest(report.remove[branch])) for branch, _ in sums[:BRANCHES]],
+        "more_branches": len(sums[BRANCHES:]),
+        "in_more_branches": sum((amount for _, amount in sums[BRANCHES:]), Amount()),
+        "staying": staying(report),
+        "unseen": unseen_as(report) if unseen(report).objects else None,
+    }
+
+
+def charts(report: Report) -> dict[str, object]:
+    """Bytes as bars: by reason, and what goes by prefix."""
+    goes: dict[str, Amount] = {}
+    for reasons in report.remove.values():
+        goes |= {reason: goes.get(reason, Amount()) + amount for reason, amount in reasons.items()}
+    by_reason = [(reason, "goes", amount) for reason, amount in biggest(goes)]
+    by_reason += [(reason, "stays", amount) for reason, amount in staying(report)]
+    rest = less(report.removed, sum(report.prefixes.values(), Amount()))
+    by_prefix = list(report.prefixes.values()) + [rest] * bool(report.prefixes and rest.objects)
+    return {
+        "by_reason": by_reason,
+        "most_by_reason": max((amount.bytes for _, _, amount in by_reason), default=0),
+        "most_by_prefix": max((amount.bytes for amount in by_prefix), default=0),
+        "other_prefixes": rest,
+    }
+
+
+def orders(report: Report, history: HistoryChange | None) -> dict[str, object]:
+    """What people ordered to be kept, and the branches that go, unless ``history`` has told of them."""
+    refs: Mapping[str, str] = {} if history and report.swept is None else report.refs
+    return {"holds": biggest(report.holds), "refs": refs}
+
+
+def staying(report: Report) -> list[tuple[str, Amount]]:
+    """What stays by reason, the biggest first, with what was only counted."""
+    rest = unseen(report)
+    return [*biggest(report.keep), *([(unseen_as(report)[0], rest)] if rest.objects else [])]
+
+
+def unseen_as(report: Report) -> tuple[str, str]:
+    return UNSEEN.get(report.job, OTHERS)

@@ -1,0 +1,1 @@
+"""A repository of any kind, as jobs see it."""

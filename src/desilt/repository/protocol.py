@@ -1,0 +1,90 @@
+"""The seam: what the engine asks of a repository of any kind.
+
+A :class:`Source` reads, a :class:`Gate` is where things are removed, a
+:class:`HistoryEditor` changes history where a kind of repository lets anybody do
+that, a :class:`Witness` looks single things up, and :class:`Holds` are what people order.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from desilt.clock import Clock
+from desilt.columns.layout import Layout
+from desilt.executors.executor import Executor
+from desilt.objects.store import ObjectStore
+from desilt.records.database import Database
+from desilt.records.holds import Hold, HoldKind
+from desilt.repository.editor import HistoryEditor
+from desilt.repository.gate import Gate
+from desilt.repository.source import Source
+from desilt.repository.witness import Witness
+
+
+class Holds(Protocol):
+    """What people order to be kept, and policies: both count from the transaction on that writes them."""
+
+    def add(self, kind: HoldKind, value: str, *, reason: str, until: datetime | None) -> Hold: ...
+
+    def lift(self, hold_id: str) -> None: ...
+
+    def every(self) -> list[Hold]: ...
+
+    def set_policy(self, job: str, document: Mapping[str, Any], agreed: Iterable[str]) -> datetime: ...
+
+
+class Repository(Protocol):
+    """Identity, store, clock, layout, records, and the ways in."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def default_branch(self) -> str: ...
+
+    @property
+    def secret(self) -> str:
+        """Signs plans."""
+
+    @property
+    def grace(self) -> timedelta:
+        """How long an upload may take until it is staged."""
+
+    @property
+    def store(self) -> ObjectStore: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def records(self) -> Database: ...
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def gate(self) -> Gate: ...
+
+    @property
+    def editor(self) -> HistoryEditor | None: ...
+
+    @property
+    def orders(self) -> Holds: ...
+
+    @property
+    def witness(self) -> Witness: ...
+
+    def source(self, executor: Executor) -> Source: ...
+
+    @property
+    def handle(self) -> Callable[[], "Repository"]:
+        """How an executor opens it for itself: small, and can be sent there."""

@@ -1,0 +1,95 @@
+"""The read side of a repository. Whatever cannot be read is raised; it is never taken for empty."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import pyarrow as pa
+
+from desilt.cache.metaranges import Lists
+from desilt.cache.ranges import Placed
+from desilt.columns.files import HeldFile
+from desilt.domain.history import Commit
+from desilt.domain.run import Run
+from desilt.inventory.listing import Inventory
+from desilt.repository.snapshot import Snapshot
+from desilt.sstable.values import RangeData
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What staging areas hold."""
+
+    files: list[HeldFile]
+    entries: int
+    groups: Mapping[str, str]  # what objects are uploaded to (branches): names by uid
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """What uploads under way hold."""
+
+    file: HeldFile
+    oldest: Mapping[str, str]  # by group, the oldest folder that one of them writes to
+
+
+@dataclass(frozen=True, slots=True)
+class Pointers:
+    """What every staging area points to, as columns.pins.POINTERS: by the place of its branch among ``names``."""
+
+    names: tuple[str, ...]
+    rows: pa.Table
+
+
+class Source(Protocol):
+    """The read side. In a mark: uploads and staged first, then a snapshot; an address only moves that way."""
+
+    def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
+        """Refs, commits, and the holds that count at ``now`` or by the clock, whole (``checked``)."""
+
+    def staged(self, run: Run) -> Staged:
+        """Everything staged anywhere, of one moment, written into the run's folder."""
+
+    def staged_pointers(self) -> Pointers: ...
+
+    def uploads(self, run: Run, now: datetime) -> Uploads:
+        """Addresses that somebody may still be writing to, or about to stage."""
+
+    def dropped(self, run: Run, since: datetime | None) -> HeldFile:
+        """Addresses that lost a reference since then, if ever; to be read after what is staged."""
+
+    def lists(self, commits: Iterable[Commit]) -> Lists:
+        """The tables that commits list; commits that lie together in time are kept together."""
+
+    def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
+        """The files that hold the entries of ``tables``, each decoded once in its life."""
+
+    def distrust(self, damaged: Iterable[str]) -> None:
+        """Files of decoded entries that turned out damaged are made again."""
+
+    def inventory(
+        self, run: Run, *, groups: Sequence[str] | None = None, newer_than: Mapping[str, str] | None = None
+    ) -> Inventory:
+        """What the store lists, in the run's folder: all, or some groups, or what is newer than boundaries."""
+
+    def groups(self) -> list[str]:
+        """What objects were ever uploaded to, and still lie in."""
+
+    def folders(self, groups: Iterable[str]) -> list[str]:
+        """The folders that uploads to ``groups`` lie in."""
+
+    def since_copy(self) -> datetime | None:
+        """From when on uploads may have lost what pointed to them, since records were restored; None if never."""
+
+    def check_inventory(self, folders: Iterable[str]) -> None:
+        """Refuse to go on where something was put that the records cannot know of."""
+
+    def released_since(self, since: datetime) -> set[str]:
+        """The commits that a ref, a hold or an edit released at ``since`` or later."""
+
+    def paths(self, prefix: str) -> Iterator[str]:
+        """Paths that begin with ``prefix``, some more than once: what branches show today, then what any commit has."""
+
+    def resolve(self, ref: str) -> str:
+        """The id of the commit that a ref expression means."""

@@ -1,0 +1,181 @@
+"""A plan carried out, batch by batch, on the executors: condemned, removed, and written down.
+
+A batch is known by its number. Its tombstones and its write-ahead record come in
+one transaction, its results in another: killed at any point and done again, it
+goes on from the last of the two, and sweeping twice is sweeping once.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from desilt.domain.times import CLOCK_MARGIN
+from desilt.errors import OutsidePrefix, WrongTime
+from desilt.logs import logger, under_way
+from desilt.objects.store import Outcome, Result
+from desilt.records import ledger
+from desilt.records.ledger import BatchRow
+from desilt.records.locks import Lock
+from desilt.records.removals import State
+from desilt.repository.gate import Batch, Held
+from desilt.repository.handle import Access
+from desilt.repository.protocol import Repository
+from desilt.runs import plan_files
+from desilt.runs.folder import Folder
+from desilt.runs.plan import Plan, run_of
+from desilt.runs.steps import Action, PlanFile, RemoveObjects, TakeCommits
+from desilt.sweep.delete import Sure, delete, now
+from desilt.sweep.outcome import HELD_AGAIN, OUTCOME, write_outcome
+from desilt.sweep.sweep import Sweep
+
+BATCHES_TO_A_PIECE = plan_files.BATCHES_TO_A_GROUP
+ROWS_TO_A_REMOVAL = 20  # as long as it takes to judge so many, where a delete takes no time at all
+log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPiece:
+    """Some batches of one plan file, for one task."""
+
+    open: Callable[[], Repository]
+    lock: Lock
+    plan: Plan
+    file: PlanFile
+    tables: bool  # of ranges and metaranges
+    first: int  # the number of the file's first batch
+    numbers: range  # of the batches to sweep
+    sent_at: datetime  # by the driver's clock
+
+
+def remove(sweep: Sweep, step: RemoveObjects) -> None:
+    """All batches of ``step`` that are not done."""
+    repository, plan, executor = sweep.repository, sweep.plan, sweep.executor
+    if step.tables and step.files and not sweep.tables:
+        raise OutsidePrefix(plan.run, step.files[0].key)
+    with repository.records.read() as tx:
+        done = {row.number for row in ledger.batches(tx, repository.uid, plan.run) if row.file}
+    executor.watch.begins("sweep")
+    left = pieces(sweep, step, done)
+    log.debug("%s batches are done; the others go out in %s pieces", len(done), len(left))
+    going = sum(len(piece.numbers) for piece in left) * plan.batch
+    executor.watch.expects(going)
+    asked = sum(executor(sweep_piece, left, rows=going * ROWS_TO_A_REMOVAL, weigh=int))
+    log.info("%s asked for, in %s pieces", asked, len(left))
+
+
+def pieces(sweep: Sweep, step: RemoveObjects, done: set[int]) -> list[SweepPiece]:
+    """All batches of ``step`` that are not ``done``; batches are numbered through the whole plan."""
+    plan, repository = sweep.plan, sweep.repository
+    light = replace(plan, steps=tuple(plan.steps_of(TakeCommits)), next=None)  # what each task must know of it
+    opened, sent_at = Access(repository), repository.clock()
+    found: list[SweepPiece] = []
+    first = 0
+    for file in plan.files:
+        last = first + -(-file.rows // plan.batch)
+        for at in range(first, last if file in step.files else first, BATCHES_TO_A_PIECE):
+            numbers = range(at, min(at + BATCHES_TO_A_PIECE, last))
+            if not done.issuperset(numbers):
+                found.append(SweepPiece(opened, sweep.lock, light, file, step.tables, first, numbers, sent_at))
+        first = last
+    return found
+
+
+def sweep_piece(piece: SweepPiece) -> int:
+    """On an executor: sweep these batches; how many objects they asked for."""
+    repository = piece.open()
+    if repository.clock() < piece.sent_at - CLOCK_MARGIN:
+        raise WrongTime(repository.clock(), piece.sent_at, "the driver's")
+    rows = plan_rows(repository, piece)
+    plan = piece.plan
+    held = repository.gate.held(plan.run, plan.evidence.revision, plan.relies_on)
+    with under_way(plan.run):  # an executor has not heard of it
+        return sum(
+            sweep_batch(repository, piece.lock, plan, Batch(plan.run, number, batch, plan.evidence.revision), held)
+            for number, batch in batches(rows, piece)
+        )
+
+
+def batches(rows: pa.Table, piece: SweepPiece) -> Iterator[tuple[int, pa.Table]]:
+    """The batches of a piece, by number, from its rows."""
+    for place, number in enumerate(piece.numbers):
+        yield number, rows.slice(place * piece.plan.batch, piece.plan.batch).combine_chunks()
+
+
+def sweep_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, held: Held) -> int:
+    """One batch, from where it was left; how many objects were asked for."""
+    gate = repository.gate
+    with repository.records.read() as tx:
+        known = ledger.batch(tx, repository.uid, batch.run, batch.number)
+    if known is not None and known.file:
+        return known.asked
+    gate.check()
+    began = now()
+    back = gate.condemn(batch, held, plan.relies_on, lock)
+    log.debug("batch %s: %s condemned, %s held again", batch.number, len(batch.rows) - len(back), len(back))
+    sure = Sure(lambda: gate.sure(batch, lock), since=began)
+    folder = Folder(repository.store, repository.prefix, run_of(plan))
+    asked = [address for address in batch.rows["address"].to_pylist() if address not in back]
+    trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
+    keys = [repository.prefix + address for address in asked]
+    outcomes = delete(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
+    if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
+        outcomes = [Outcome(one.key, Result.REMOVED) if one.result is Result.GONE else one for one in outcomes]
+    file = f"{batch.number:08d}-{secrets.token_hex(4)}.parquet"
+    write_outcome(repository.store, folder.outcome + file, results(batch.rows, back, outcomes))
+    usual = State.TRASHED if plan.action is Action.TRASH else State.REMOVED
+    done = counted(batch.number, file, batch.rows, back, outcomes)
+    gate.settle(batch, lock, done, outcomes, usual)
+    log.debug("batch %s: %s removed, %s gone, %s failed", batch.number, done.removed, done.gone, done.failed)
+    return len(asked)
+
+
+def results(rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome]) -> pa.Table:
+    """The rows of a batch with what became of each, as OUTCOME."""
+    following = iter(outcomes)
+    told = [
+        (HELD_AGAIN, back[address]) if address in back else _told(next(following))
+        for address in rows["address"].to_pylist()
+    ]
+    columns = [rows[name] for name in ("address", "size_bytes", "modified_at")]
+    columns += [pa.array([one[place] for one in told], pa.string()) for place in (0, 1)]
+    return pa.table(columns, schema=OUTCOME)
+
+
+def counted(number: int, file: str, rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome]) -> BatchRow:
+    """A batch in figures: asked = removed + gone + failed."""
+    sizes = [
+        size
+        for address, size in zip(rows["address"].to_pylist(), rows["size_bytes"].to_pylist(), strict=True)
+        if address not in back
+    ]
+    how_many = {result: sum(one.result is result for one in outcomes) for result in Result}
+    return BatchRow(
+        number,
+        file,
+        len(outcomes),
+        how_many[Result.REMOVED],
+        how_many[Result.GONE],
+        how_many[Result.FAILED],
+        len(rows) - len(outcomes),
+        sum(size for size, one in zip(sizes, outcomes, strict=True) if one.result is Result.REMOVED),
+    )
+
+
+def plan_rows(repository: Repository, piece: SweepPiece) -> pa.Table:
+    """The rows of a piece as they were planned, all of them objects of the repository; or none. Others are not read."""
+    first, last = ((number - piece.first) * piece.plan.batch for number in (piece.numbers.start, piece.numbers.stop))
+    rows = plan_files.read(repository.store, piece.file, first, min(last, piece.file.rows))
+    addresses, layout = rows["address"].combine_chunks(), repository.layout
+    ours = layout.tables_among(addresses) if piece.tables else layout.objects(addresses)
+    if not ours.all():
+        raise OutsidePrefix(piece.plan.run, addresses[int(np.argmin(ours))].as_py())
+    return rows
+
+
+def _told(outcome: Outcome) -> tuple[str, str]:
+    return outcome.result.value, outcome.detail

@@ -1,0 +1,42 @@
+"""How much a sweep may do unasked, and the same as people write it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
+
+MAX_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a run may do unasked."""
+
+    max_plan_age: timedelta = timedelta(days=1)
+    max_share: float = MAX_SHARE
+    max_objects: int | None = None
+    allow_empty: bool = False
+    confirm: bool = False
+    after_restore: bool = False
+    clock_is_right: bool = False
+
+    def words(self) -> str:
+        """What to write behind a command for it to have these limits."""
+        return " ".join(self._words())
+
+    def _words(self) -> Iterator[str]:
+        usual = Limits()
+        if self.confirm:
+            yield "--confirm"
+        if self.max_share != usual.max_share:
+            yield f"--max-share {self.max_share * 100:.10g}%"
+        if self.max_objects is not None:
+            yield f"--max-objects {self.max_objects}"
+        if self.allow_empty:
+            yield "--allow-empty"
+        if self.max_plan_age != usual.max_plan_age:
+            yield f"--max-plan-age {ceil(self.max_plan_age / timedelta(hours=1))}h"
+        if self.after_restore:
+            yield "--after-restore"
+        if self.clock_is_right:
+            yield "--clock-is-right"

@@ -1,0 +1,134 @@
+"""Objects brought back from the trash: each is moved to where it was, and then its tombstone is lifted."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from desilt.columns.buckets import hashed
+from desilt.columns.files import HeldFile, put
+from desilt.columns.schemas import MOMENT
+from desilt.columns.settled import settled
+from desilt.errors import NotFound
+from desilt.inventory.listing import inventory_rows
+from desilt.objects.store import ObjectInfo, Result
+from desilt.records import locks
+from desilt.records import removals as tombstones
+from desilt.records.locks import Lock
+from desilt.records.removals import State, Tombstone
+from desilt.repository.protocol import Repository
+from desilt.runs.folder import trash_of
+
+# What comes back: what lies in the trash, what a run failed to move or was cut off at, and what lies there unknown.
+MOVING = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED)
+MISSED = (State.TRASHED, State.RESTORING, State.REMOVED)  # the last: purged
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Batches of a run whose objects are to come back."""
+
+    open: Callable[[], Repository]
+    lock: Lock
+    run: str
+    numbers: tuple[int, ...]
+    prefix: str  # of addresses
+    at: datetime  # of this restore, and of no other of this run
+    settled: Mapping[str, str]  # where no listing would find them again
+    target: str  # the file that tells the next run of those
+    failed_too: bool  # whether objects that could not be moved are surely left alone by now
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """What came back."""
+
+    restored: int = 0
+    bytes: int = 0
+    missing: int = 0  # no longer in the trash, nor in its place
+    failed: int = 0
+    files: tuple[HeldFile, ...] = ()
+
+    def __add__(self, other: "Back") -> "Back":
+        return Back(
+            self.restored + other.restored,
+            self.bytes + other.bytes,
+            self.missing + other.missing,
+            self.failed + other.failed,
+            self.files + other.files,
+        )
+
+
+def restore(wanted: Wanted) -> Back:
+    """On an executor: bring these batches back. Cut off and done again, it ends the same."""
+    repository = wanted.open()
+    back, there = Back(), []
+    for number in wanted.numbers:
+        with repository.records.read() as tx:
+            stones = [
+                stone
+                for stone in tombstones.of_run(tx, repository.uid, wanted.run, batch=number)
+                if stone.address.startswith(wanted.prefix) and _may_come_back(stone, wanted)
+            ]
+        found, some = _restore(repository, wanted, stones)
+        back += some
+        there += found
+    return back + Back(files=_noted(repository, wanted, there))
+
+
+def _may_come_back(stone: Tombstone, wanted: Wanted) -> bool:
+    if stone.state is State.RESTORED:  # by an earlier try of this task
+        return stone.restored_at == wanted.at
+    return stone.state is not State.FAILED or wanted.failed_too
+
+
+def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) -> tuple[list[ObjectInfo], Back]:
+    """Announce what is in the trash, move it, then lift its tombstones."""
+    trash = trash_of(repository.prefix, wanted.run)
+    moving = [
+        stone
+        for stone in stones
+        if stone.state in MOVING or (stone.state is State.GONE and _at(repository, trash + stone.address))
+    ]
+    with repository.records.write() as tx:
+        locks.check(tx, wanted.lock)
+        names = [stone.address for stone in moving if stone.state is not State.RESTORED]
+        tombstones.lift(tx, repository.uid, wanted.run, names, State.RESTORING, at=wanted.at)
+    pairs = [(trash + stone.address, repository.prefix + stone.address) for stone in moving]
+    outcomes = repository.store.move_many(pairs)
+    failed = sum(one.result is Result.FAILED for one in outcomes)
+    found = {
+        stone.address: info
+        for stone, one in zip(moving, outcomes, strict=True)
+        if one.result is not Result.FAILED and (info := _at(repository, repository.prefix + stone.address))
+    }
+    with repository.records.write() as tx:
+        locks.check(tx, wanted.lock)
+        tombstones.lift(tx, repository.uid, wanted.run, found, State.RESTORED, at=wanted.at)
+    found |= {
+        stone.address: info
+        for stone in stones
+        if stone.state is State.RESTORED and (info := _at(repository, repository.prefix + stone.address))
+    }
+    missing = sum(stone.state in MISSED and stone.address not in found for stone in stones) - failed
+    size = sum(info.size for info in found.values())
+    return list(found.values()), Back(len(found), size, max(missing, 0), failed)
+
+
+def _at(repository: Repository, key: str) -> ObjectInfo | None:
+    try:
+        return repository.store.head(key)
+    except NotFound:
+        return None
+
+
+def _noted(repository: Repository, wanted: Wanted, there: list[ObjectInfo]) -> tuple[HeldFile, ...]:
+    """What came back to where the next run would not list it, as INVENTORY."""
+    addresses = pa.array([info.key.removeprefix(repository.prefix) for info in there], pa.string())
+    sizes = pa.array([info.size for info in there], pa.int64())
+    table = inventory_rows(addresses, sizes, pa.array([info.modified_at for info in there], MOMENT))
+    over = pa.array(settled(table, wanted.settled, repository.layout))
+    if not over.true_count:
+        return ()
+    return (put(repository.store, wanted.target, hashed(table.filter(over), addresses.filter(over))),)

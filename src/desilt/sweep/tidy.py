@@ -1,0 +1,69 @@
+"""What desilt itself has written and needs no longer: folders of old runs, caches of ranges that are gone.
+
+Losing one of these loses no data; but a run that cannot find what the last one left
+to it stops. So none goes that a watermark names, that is not over, that has
+something in the trash, or that guards compare the next plan with.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from desilt.domain.run import FOLDER, ID
+from desilt.errors import OutsidePrefix
+from desilt.records import ledger, locks, watermarks
+from desilt.records import removals as tombstones
+from desilt.records.ledger import RunState
+from desilt.records.removals import State
+from desilt.repository.protocol import Repository
+from desilt.runs.plan import Plan
+from desilt.runs.steps import TidyFiles
+from desilt.sweep.delete import Sure, now
+from desilt.sweep.sweep import Sweep
+
+HEX = "[0-9a-f]"
+OWN = re.compile(
+    rf"_desilt/(runs/[a-z]+/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}})"
+)
+
+
+def needed(repository: Repository) -> set[str]:
+    """The runs whose folders somebody may still look into."""
+    with repository.records.read() as tx:
+        saved = watermarks.every(tx, repository.uid)
+        runs = ledger.every(tx, repository.uid)
+        found = tombstones.runs_in(tx, repository.uid, State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED)
+    found |= {match[0] for run, value in saved for match in ID.finditer(f"{run} {json.dumps(value)}")}
+    found |= {row.id for row in runs if row.state is RunState.SWEEPING}
+    newest = {row.job: row.id for row in reversed(runs)}
+    return found | set(newest.values())
+
+
+def tidy(sweep: Sweep, step: TidyFiles) -> None:
+    """Remove what ``step`` names and nobody needs by now. What fails is found again by the next run."""
+    repository, plan = sweep.repository, sweep.plan
+
+    def look() -> None:
+        with repository.records.write() as tx:
+            locks.check(tx, sweep.lock)
+
+    look()
+    sure, still = Sure(look, since=now()), needed(repository) | {plan.run}
+    for group in step.files:
+        keys = _keys(repository, plan, group.keys, still)
+        while some := list(islice(keys, repository.store.delete_batch)):
+            sure.check()
+            repository.store.delete_many(some)
+
+
+def _keys(repository: Repository, plan: Plan, names: Sequence[str], still: set[str]) -> Iterator[str]:
+    for name in names:
+        match = OWN.fullmatch(name)
+        if match is None:
+            raise OutsidePrefix(plan.run, name)
+        if not name.startswith(FOLDER):
+            yield repository.prefix + name
+        elif name.rstrip("/").rpartition("/")[2] not in still:
+            for batch in repository.store.list(repository.prefix + name):
+                yield from batch["key"].to_pylist()

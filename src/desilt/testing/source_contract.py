@@ -1,0 +1,169 @@
+"""What every Source must do, as tests: subclass it with a fixture ``subject``, and pytest runs them."""
+
+from datetime import timedelta
+
+import pytest
+
+from desilt.columns.buckets import every
+from desilt.columns.files import Files, HeldFile
+from desilt.domain.run import Run, new_run
+from desilt.errors import Unreadable
+from desilt.executors.executor import HERE
+from desilt.repository.source import Source
+from desilt.testing.subject import Subject
+
+HOUR = timedelta(hours=1)
+
+
+def source(subject: Subject) -> Source:
+    return subject.repository.source(HERE)
+
+
+def run_of(subject: Subject) -> Run:
+    """A run that nobody has begun: a folder to write into."""
+    return new_run("contract", now=subject.now(), started_at=subject.now(), entropy=b"made")
+
+
+def addresses(subject: Subject, *files: HeldFile) -> set[str]:
+    """What some files of addresses hold, read as a judge reads them."""
+    opened = Files(subject.repository.store)
+    return {
+        address
+        for file in files
+        for bucket in every(file.buckets)
+        for address in opened.rows(file, bucket, ["hash", "address"])["address"].to_pylist()
+    }
+
+
+def committed(subject: Subject) -> dict[str, set[str]]:
+    """Of every commit, the addresses that its tables hold."""
+    here = source(subject)
+    seen = here.snapshot(subject.now())
+    lists = here.lists(seen.in_time)
+    opened, by_table = Files(subject.repository.store), dict[str, set[str]]()
+    for placed in here.entries(list(lists.ranges.values())):
+        for bucket in every(placed.file.buckets):
+            rows = opened.rows(placed.file, bucket, ["hash", "owner", "address"])
+            for owner, address in zip(rows["owner"].to_pylist(), rows["address"].to_pylist(), strict=True):
+                if owner in placed.ranges:
+                    by_table.setdefault(placed.ranges[owner], set()).add(address)
+    return {
+        commit.id: {one for table in lists.of.get(commit.metarange, ()) for one in by_table.get(table, ())}
+        for commit in seen.commits.values()
+    }
+
+
+class SourceContract:
+    """The read side: all there is, or an error."""
+
+    def test_a_snapshot_has_every_ref_and_every_commit_with_its_parents(self, subject: Subject) -> None:
+        subject.upload("main", "a", b"1")
+        first = subject.commit("main", "first")
+        subject.branch("dev", "main")
+        subject.upload("dev", "b", b"2")
+        second = subject.commit("dev", "second")
+        subject.tag("v1", "main")
+        seen = source(subject).snapshot(subject.now())
+        assert {branch.name: branch.head for branch in seen.branches} == {"main": first, "dev": second}
+        assert {tag.name: tag.target for tag in seen.tags} == {"v1": first}
+        assert seen.commits[second].parents == (first,)
+        assert {first, second} <= seen.commits.keys()
+
+    def test_a_commit_that_no_ref_reaches_is_in_it(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        subject.upload("dev", "a", b"1")
+        lonely = subject.commit("dev", "lonely")
+        subject.delete_branch("dev")
+        assert lonely in source(subject).snapshot(subject.now()).commits
+
+    def test_a_revision_is_the_same_until_something_moves(self, subject: Subject) -> None:
+        here = source(subject)
+        before = here.snapshot(subject.now()).revision
+        assert here.snapshot(subject.now()).revision == before
+        subject.upload("main", "a", b"1")
+        subject.commit("main", "moved")
+        assert here.snapshot(subject.now()).revision != before
+
+    def test_what_is_missing_stops_whoever_looks(self, subject: Subject) -> None:
+        subject.upload("main", "a", b"1")
+        made = subject.commit("main", "first")
+        with subject.lose_commit(made), pytest.raises(Unreadable):
+            source(subject).snapshot(subject.now())
+        with subject.lose_branches(), pytest.raises(Unreadable):
+            source(subject).snapshot(subject.now())
+        assert made in source(subject).snapshot(subject.now()).commits
+
+    def test_everything_staged_anywhere_is_held(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        wanted = {subject.upload("main", "a", b"1"), subject.upload("dev", "a", b"2"), subject.upload("dev", "b", b"3")}
+        staged = source(subject).staged(run_of(subject))
+        assert addresses(subject, *staged.files) == wanted
+        assert staged.entries == len(wanted)
+        subject.commit("main", "taken")
+        assert len(addresses(subject, *source(subject).staged(run_of(subject)).files)) == 2
+
+    def test_an_upload_under_way_is_held(self, subject: Subject) -> None:
+        address = subject.begin_upload("main", "a")
+        if address is None:
+            pytest.skip("nobody can know of uploads here")
+        assert addresses(subject, source(subject).uploads(run_of(subject), subject.now()).file) == {address}
+        subject.wait(subject.repository.grace + HOUR)
+        assert addresses(subject, source(subject).uploads(run_of(subject), subject.now()).file) == set()
+
+    def test_what_lost_a_reference_lately_is_known(self, subject: Subject) -> None:
+        address = subject.upload("main", "a", b"1")
+        subject.unstage("main")
+        here, since = source(subject), subject.now() - HOUR
+        assert addresses(subject, here.dropped(run_of(subject), since)) == {address}
+        assert addresses(subject, here.dropped(run_of(subject), subject.now() + HOUR)) == set()
+        assert addresses(subject, here.dropped(run_of(subject), None)) == set()
+
+    def test_every_commit_holds_what_it_was_made_with(self, subject: Subject) -> None:
+        one = subject.upload("main", "a", b"1")
+        first = subject.commit("main", "first")
+        two = subject.upload("main", "a", b"2")
+        three = subject.upload("main", "b", b"3")
+        second = subject.commit("main", "second")
+        found = committed(subject)
+        assert (found[first], found[second]) == ({one}, {two, three})
+        assert committed(subject) == found  # decoded once, read again
+
+    def test_an_inventory_lists_every_object_once(self, subject: Subject) -> None:
+        wanted = [subject.upload("main", f"path-{number}", b"x" * number) for number in range(5)]
+        subject.unstage("main")
+        here = source(subject)
+        listed = here.inventory(run_of(subject)).listed
+        opened, found = Files(subject.repository.store), list[str]()
+        for one in listed:
+            for bucket in every(one.file.buckets):
+                rows = opened.rows(one.file, bucket, ["hash", "folder", "name"])
+                found += [f"{row['folder']}{row['name']}" for row in rows.to_pylist()]
+        assert sorted(found) == sorted(wanted)
+        assert sum(one.bytes for one in listed) == 10
+        assert subject.repository.layout.group_of(wanted[0]) in here.groups()
+
+    def test_a_layout_knows_an_object_from_anything_else(self, subject: Subject) -> None:
+        address, layout = subject.upload("main", "a", b"1"), subject.repository.layout
+        assert layout.is_object(address)
+        assert not layout.is_table(address)
+        for other in ("", address + "/", f"x{address}", layout.data, layout.tables, "_desilt/clock", f"../{address}"):
+            assert not layout.is_object(other)
+
+    def test_commits_that_were_released_lately_are_known(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        subject.upload("dev", "a", b"1")
+        made = subject.commit("dev", "released")
+        assert made not in source(subject).released_since(subject.now() - HOUR)
+        subject.delete_branch("dev")
+        assert made in source(subject).released_since(subject.now() - HOUR)
+        assert made not in source(subject).released_since(subject.now() + HOUR)
+
+    def test_paths_are_found_that_only_old_commits_have(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        subject.upload("dev", "old/a", b"1")
+        subject.commit("dev", "old")
+        subject.delete_branch("dev")
+        subject.upload("main", "new/b", b"2")
+        here = source(subject)
+        assert set(here.paths("")) == {"old/a", "new/b"}
+        assert set(here.paths("old/")) == {"old/a"}

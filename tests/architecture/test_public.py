@@ -1,0 +1,115 @@
+"""What `import desilt` offers, and that it costs next to nothing to ask."""
+
+import ast
+import subprocess
+import sys
+import typing
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import desilt
+from desilt import api
+from desilt.api import words
+from desilt.errors import BadRequest
+from desilt.jobs import registry
+from desilt.jobs.job import ASKED
+from desilt.sweep.limits import Limits
+from syntax import parsed
+
+NAMES = [
+    "DesiltError",
+    "HoldList",
+    "JobFace",
+    "OpenRepository",
+    "PlannedRun",
+    "RunReport",
+    "__version__",
+    "open",
+]
+OF_A_REPOSITORY = [
+    "close",
+    "collect",
+    "expire",
+    "explain",
+    "gc",
+    "holds",
+    "job",
+    "jobs",
+    "lifecycle",
+    "name",
+    "pins",
+    "planned",
+    "purge",
+    "report",
+    "restore",
+    "runs",
+    "safety",
+    "simulate",
+    "uri",
+]
+HEAVY = ("pyarrow", "numpy", "pyspark", "click", "jinja2", "yaml", "sqlite3", "rich", "obstore")
+
+
+def public(kind):
+    return sorted(name for name in dir(kind) if not name.startswith("_"))
+
+
+def test_the_names_are_these_and_each_is_there():
+    assert sorted(desilt.__all__) == sorted(NAMES)
+    for name in NAMES:
+        assert getattr(desilt, name) is not None
+    assert set(NAMES) <= set(dir(desilt))
+    with pytest.raises(AttributeError, match="has no attribute 'opne'"):
+        desilt.opne  # noqa: B018
+
+
+def test_a_type_checker_sees_the_same_names():
+    source = Path(desilt.__file__)
+    block = next(node for node in parsed(source).body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.asname or alias.name for node in imports for alias in node.names}
+    assert seen == set(NAMES) - {"__version__"}
+    assert source.with_name("py.typed").exists()
+
+
+def test_importing_it_imports_nothing_heavy():
+    code = f"import sys, desilt; print([name for name in {HEAVY!r} if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert told.strip() == "[]"
+    code = "import sys, desilt; desilt.DesiltError; print('pyarrow' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert told.strip() == "False"
+
+
+def test_what_a_repository_and_its_parts_can_do():
+    assert public(api.OpenRepository) == sorted(OF_A_REPOSITORY)
+    assert public(api.JobFace) == ["name", "plan", "run"]
+    assert public(api.PlannedRun) == ["job", "refusal", "removals", "run", "safety", "sweep"]  # and report
+    assert public(api.HoldList) == ["add", "lift"]
+
+
+@pytest.mark.parametrize(("job", "said"), [("gc", "Gc"), ("lifecycle", "Lifecycle"), ("collect", "Collect")])
+def test_the_keywords_of_a_job_are_its_options(job, said):
+    options = {one.name for one in fields(registry.find(job).options)}
+    limits = {one.name for one in fields(Limits)}
+    assert set(typing.get_type_hints(getattr(words, f"{said}Words"))) == options | set(ASKED)
+    assert set(typing.get_type_hints(getattr(words, f"{said}RunWords"))) == options | set(ASKED) | limits
+
+
+def test_every_class_of_it_is_the_only_one_of_its_name():
+    source = Path(desilt.__file__).parent
+    found = [
+        node.name for path in source.rglob("*.py") for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)
+    ]
+    assert {name: found.count(name) for name in api.__all__ if name != "open_repository"} == {
+        name: 1 for name in api.__all__ if name != "open_repository"
+    }
+
+
+def test_errors_have_a_code():
+    assert issubclass(BadRequest, desilt.DesiltError)
+    with pytest.raises(desilt.DesiltError) as raised:
+        desilt.open(3)
+    assert raised.value.code == "bad-request"

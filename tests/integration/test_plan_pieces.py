@@ -1,0 +1,133 @@
+"""A plan file that is not what was planned: none of a piece's rows is condemned; mended, the run goes on."""
+
+import tempfile
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from desilt.errors import DamagedRun
+from desilt.executors.executor import HERE
+from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.runner import plan, sweep
+from desilt.lake import Lake, schema
+from desilt.objects import open_store
+from desilt.objects.memory import MemoryStore
+from desilt.records import ledger
+from desilt.records import removals as tombstones
+from desilt.records.database import open_database
+from desilt.runs import folder as folders
+from desilt.runs import plan as plans
+from desilt.runs import plan_files
+from desilt.runs.folder import Folder
+from desilt.sweep.limits import Limits
+from desilt.testing import oracle
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SURE = Limits(max_share=1.0, confirm=True)
+GROUP, COUNT = plan_files.BATCHES_TO_A_GROUP, 70  # a batch is one object: four pieces
+
+
+@pytest.fixture
+def repo(monkeypatch):
+    monkeypatch.setattr(MemoryStore, "delete_batch", 1)
+    with tempfile.TemporaryDirectory() as directory:
+        database = open_database(f"sqlite://{directory}/lake.db", create=True)
+        schema.create(database, storage="")
+        made = Lake(database, open_store(f"memory://{uuid.uuid4().hex}")).create_repository("demo", clock_at=START)
+        made.put("main", "kept", b"x")
+        made.commit("main", "kept")
+        for number in range(COUNT):
+            made.put("main", f"lost{number}", b"x")
+        made.reset("main")
+        made.set_clock(made.clock() + timedelta(days=5))
+        yield made
+        database.close()
+
+
+def planned(repo, count=COUNT):
+    """The plan of a new run, and its only file."""
+    run_id = plan(uncommitted.job, repo, HERE).run
+    found = plans.read(Folder(repo.store, repo.prefix, folders.find(repo.store, repo.prefix, run_id)), repo.secret)
+    (file,) = found.files
+    assert (file.rows, found.batches, len(file.sections)) == (count, count, 5)
+    return found, file
+
+
+def condemned(repo, run):
+    with repo.database.read() as tx:
+        stones = [stone.address for stone in tombstones.of_run(tx, repo.uid, run)]
+        assert len(stones) == len(ledger.batches(tx, repo.uid, run))
+    return stones
+
+
+def flip(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+DAMAGES = {  # to a file and its sections' ends: how it looks, and how many pieces are still what was planned
+    "altered in the first piece": lambda data, ends: (flip(data, ends[0] // 2), 0),
+    "altered in the third piece": lambda data, ends: (flip(data, ends[1] + 9), 2),
+    "altered in the last piece": lambda data, ends: (flip(data, ends[3] - 1), 3),
+    "altered in the footer": lambda data, ends: (flip(data, ends[3] + 9), 0),
+    "cut short": lambda data, ends: (data[: ends[2]], 0),
+    "longer": lambda data, _: (data + b"\0", 0),
+    "row groups in another order": lambda data, ends: (data[ends[0] : ends[1]] + data[: ends[0]] + data[ends[1] :], 0),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_piece_is_condemned_as_it_was_planned_or_not_at_all(repo, damage):
+    made, file = planned(repo)
+    sound, before = repo.store.get(file.key), set(oracle.stored(repo))
+    rows = plan_files.read(repo.store, file)["address"].to_pylist()
+    damaged, pieces = damage(sound, [section.end for section in file.sections])
+    repo.store.put(file.key, [damaged])
+    with pytest.raises(DamagedRun, match="is not what was planned"):
+        sweep(repo, HERE, made.run, SURE)
+    assert sorted(condemned(repo, made.run)) == sorted(rows[: pieces * GROUP])
+    assert before - set(oracle.stored(repo)) == set(rows[: pieces * GROUP])
+    repo.store.put(file.key, [sound])
+    swept = sweep(repo, HERE, made.run, SURE).swept
+    assert (swept.asked, swept.removed) == (COUNT, COUNT)
+    assert before - set(oracle.stored(repo)) == set(rows)
+
+
+def test_the_file_of_another_run_is_refused(repo):
+    _, theirs = planned(repo)
+    repo.put("main", "lost later", b"x")
+    repo.reset("main")
+    repo.set_clock(repo.clock() + timedelta(days=5))
+    made, file = planned(repo, COUNT + 1)
+    repo.store.put(file.key, [repo.store.get(theirs.key)])
+    with pytest.raises(DamagedRun, match="is not what was planned"):
+        sweep(repo, HERE, made.run, SURE)
+    assert condemned(repo, made.run) == []
+
+
+def test_the_same_rows_in_another_order_are_refused(repo):
+    made, file = planned(repo)
+    rows = plan_files.read(repo.store, file)
+    plan_files.write(repo.store, file.key, rows.take(list(reversed(range(COUNT)))))
+    with pytest.raises(DamagedRun, match="is not what was planned"):
+        sweep(repo, HERE, made.run, SURE)
+    assert condemned(repo, made.run) == []
+
+
+def test_all_pieces_together_read_a_plan_file_about_once(repo, monkeypatch):
+    made, file = planned(repo)
+    fetched, get = [], MemoryStore.get
+
+    def counting(self, key, **words):
+        body = get(self, key, **words)
+        if key == file.key:
+            fetched.append(len(body))
+        return body
+
+    monkeypatch.setattr(MemoryStore, "get", counting)
+    footer = file.sections[-1].end - file.sections[-2].end
+    with monkeypatch.context() as patch:
+        patch.setattr("desilt.jobs.runner.publish", lambda *_: None)  # which tells of every row, once
+        sweep(repo, HERE, made.run, SURE)
+    assert sum(fetched) == file.sections[-2].end + 4 * footer
+    assert len(fetched) == 8

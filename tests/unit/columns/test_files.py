@@ -1,0 +1,67 @@
+"""Files of held addresses and inventories: whole, or refused."""
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from desilt.columns.buckets import every, hashed
+from desilt.columns.files import Files, opened, put
+from desilt.columns.schemas import HELD
+from desilt.errors import NotReadBack
+from desilt.executors.executor import HERE
+from desilt.inventory import listing as inventory
+from desilt.jobs.gc.kernel import addresses_of
+from desilt.lake import Lake
+from desilt.lake.lake import locate
+from desilt.objects.memory import MemoryStore
+from desilt.testing import oracle
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_no_flipped_byte_of_a_held_file_goes_unnoticed():
+    """Whatever byte is damaged, the file is refused or says the same."""
+    store = MemoryStore()
+    rows = pa.table([[f"branches/b/p/{n}" for n in range(40)], [n % 3 for n in range(40)]], schema=HELD)
+    file = put(store, "key", hashed(rows), buckets=4)
+    whole, sound = [Files(store).hashes([file], one).tolist() for one in every(8)], store.get("key")
+    for at in range(0, len(sound), 7):
+        raw = bytearray(sound)
+        raw[at] ^= 0x41
+        store.put("key", [bytes(raw)])
+        try:
+            assert [Files(store).hashes([file], one).tolist() for one in every(8)] == whole
+        except NotReadBack:
+            continue
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1", b"x" * 100])
+def test_a_file_that_is_something_else_is_refused(damage):
+    store = MemoryStore()
+    file = put(store, "key", hashed(pa.table([["a"], [0]], schema=HELD)))
+    store.put("key", [damage])
+    with pytest.raises(NotReadBack):
+        opened(store, file)
+
+
+@pytest.mark.parametrize("stretches", [1, 2, 3, 32])
+def test_stretches_together_list_every_object_once(tmp_path, monkeypatch, stretches):
+    monkeypatch.setattr(inventory, "STRETCHES", stretches)
+    repo = Lake.create(locate(str(tmp_path / "lake"))).create_repository("demo", clock_at=START)
+    repo.create_branch("dev", "main")
+    for hour in range(0, 8, 2):
+        repo.set_clock(START + timedelta(hours=hour))
+        for branch in ("main", "dev"):
+            repo.put(branch, f"file-{hour}", b"x")
+    for stray in ("branches/a", "branches/zzz/b", "branches/0/c/d"):
+        repo.store.put(repo.prefix + stray, [b"x"])
+    found = inventory.take(HERE, repo.store, repo.prefix, "_desilt/runs/gc/x/", data="branches/", about=len).listed
+    addresses = [
+        address
+        for one in found
+        for bucket in every(8)
+        for address in addresses_of(Files(repo.store).rows(one.file, bucket, ["folder", "name"])).to_pylist()
+    ]
+    assert sorted(addresses) == sorted(oracle.stored(repo))
+    assert inventory.total(found) == (11, 11)
