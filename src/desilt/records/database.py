@@ -38,7 +38,8 @@ class Transaction(Protocol):
     def one(self, sql: str, *values: object) -> Row | None:
         """The first row, if there is one."""
 
-    def has_table(self, name: str) -> bool: ...
+    def has_table(self, name: str) -> bool:
+        """Whether it is there, of the same moment as all that a reading transaction sees."""
 
     def is_empty(self) -> bool:
         """Whether there is no table at all, of anybody."""

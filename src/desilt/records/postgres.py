@@ -18,6 +18,10 @@ CURSORS = itertools.count()
 # Each statement sees what others committed before it: after a lock was waited for, that is what matters.
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+HAS_TABLE = (
+    "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+    "WHERE relname = ? AND nspname = ANY (current_schemas(false))"
+)
 
 
 class PostgreSQL:
@@ -83,7 +87,8 @@ class PostgreSQLTransaction:
         return self._connection.execute(statement(sql), values).fetchone()
 
     def has_table(self, name: str) -> bool:
-        return self.one("SELECT 1 WHERE to_regclass(?) IS NOT NULL", name) is not None
+        # to_regclass() would know what others have just made, whose rows this transaction does not see
+        return self.one(HAS_TABLE, name) is not None
 
     def is_empty(self) -> bool:
         return self.one("SELECT 1 FROM pg_tables WHERE schemaname = ANY (current_schemas(false)) LIMIT 1") is None

@@ -57,6 +57,18 @@ def test_nothing_made_is_no_error(database):
     assert shape(database) == {}
 
 
+def test_what_is_made_since_a_look_began_is_not_there_for_it(database, database_url):
+    """A table without the rows that came with it would be another program's."""
+    other = open_database(database_url, create=True)
+    with database.read() as tx:
+        assert tx.is_empty()
+        schema.create(other, THIRD)
+        assert not tx.has_table("settings")
+        assert tx.is_empty()
+    other.close()
+    assert schema.check(database, THIRD) == {"schema": "3", "kind": "shelf"}
+
+
 def test_what_is_made_has_the_newest_tables_and_says_so(database):
     schema.create(database, THIRD, colour="red")
     assert schema.check(database, THIRD) == {"schema": "3", "kind": "shelf", "colour": "red"}
