@@ -20,6 +20,7 @@ from desilt.testing import oracle
 from patience import FOR_EVER, until
 
 NAME = "DESILT_TEST_PROCESS"
+BEGAN = 18  # the field of /proc/…/stat, counted from the one after the state
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux tells who runs what")
 
 
@@ -28,6 +29,7 @@ class Started:
 
     def __init__(self, *arguments, stdin=subprocess.DEVNULL, **variables):
         self.word = uuid.uuid4().hex
+        self.seen = {}  # when each process that was ever found began
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             env={**os.environ, NAME: self.word, **variables},
@@ -38,12 +40,19 @@ class Started:
         )
 
     def running(self):
-        """The command lines of what runs, by process number; what has ended and is not yet buried does not count."""
+        """The command lines of what runs, by process number; what has ended and is not yet buried does not count.
+
+        A process that is just becoming another program has no environment; it is known by its number until it ends.
+        """
         found = {}
         for folder in Path("/proc").glob("[0-9]*"):
+            pid = int(folder.name)
             with suppress(OSError):
-                if f"{NAME}={self.word}".encode() in (folder / "environ").read_bytes():
-                    found[int(folder.name)] = (folder / "cmdline").read_text()
+                state, *more = (folder / "stat").read_text().rpartition(")")[2].split()
+                known = self.seen.get(pid) == more[BEGAN]
+                if state not in "ZX" and (known or self.word.encode() in (folder / "environ").read_bytes()):
+                    self.seen[pid] = more[BEGAN]
+                    found[pid] = (folder / "cmdline").read_text()
         return found
 
     def wait_for(self, word):
