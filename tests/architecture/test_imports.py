@@ -50,17 +50,20 @@ ALLOWED = {
 
 
 def package_of(path):
-    parts = path.relative_to(SOURCE).parts
-    return "cli/lake" if parts[:2] == ("cli", "lake") else parts[0].removesuffix(".py")
+    return package(path.relative_to(SOURCE).parts).removesuffix(".py")
+
+
+def package(parts):
+    return "cli/lake" if tuple(parts[:2]) == ("cli", "lake") else parts[0]
 
 
 def imported(path):
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "desilt":
-            parts = node.module.split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+            _, *parts = node.module.split(".")
+            yield from [package(parts)] if parts else [alias.name for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("desilt."))
+            yield from (package(alias.name.split(".")[1:]) for alias in node.names if alias.name.startswith("desilt."))
 
 
 def test_imports_point_one_way():

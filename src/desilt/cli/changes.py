@@ -5,8 +5,9 @@ from dataclasses import asdict
 
 import click
 
-from desilt.cli.lake.graph import draw_change
+from desilt.cli.graph import draw_change
 from desilt.cli.output import show_table
+from desilt.domain.units import many
 from desilt.errors import NotFound, Unreadable
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
@@ -54,7 +55,3 @@ def show_change(report: Report, change: HistoryChange) -> None:
             show_table([{"ref": ref, "why": why} for ref, why in refs.items()], ["ref", "why"])
     if abandoned and report.swept is not None:
         click.echo("\nWhat was abandoned can be read by its id, until `desilt collect` takes it.")
-
-
-def many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

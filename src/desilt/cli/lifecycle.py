@@ -7,13 +7,14 @@ from typing import BinaryIO
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.lake.scenarios import decoded, label, many
+from desilt.cli.files import decoded, label
 from desilt.cli.output import done, emit, json_line, shown, when
 from desilt.cli.place import with_executor
 from desilt.cli.simulate import simulate
 from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy
+from desilt.domain.units import many
 from desilt.executors.executor import Executor
 from desilt.jobs.lifecycle import job as work
 from desilt.jobs.lifecycle import lint as linting

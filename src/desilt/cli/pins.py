@@ -10,7 +10,7 @@ from desilt.cli.common import with_repository
 from desilt.cli.output import emit
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.executors.executor import Executor
 from desilt.jobs.pins.pins import LIMIT
 from desilt.jobs.pins.pins import pins as find_out
@@ -88,7 +88,7 @@ def by_group(found: Pins) -> Iterator[dict[str, object]]:
     for group, (names, more) in zip(found.groups, told_apart(found.groups), strict=True):
         yield together(group.amount, f"{', '.join(names)} {more}".rstrip())
     if found.groups_left:
-        yield together(found.left, f"{found.groups_left:,} more group{'s' * (found.groups_left != 1)}; see --limit")
+        yield together(found.left, f"{many(found.groups_left, 'more group')}; see --limit")
 
 
 def together(amount: Amount, names: str) -> dict[str, object]:

@@ -4,7 +4,7 @@ import click
 
 from desilt.cli.changes import change_of, show_change
 from desilt.cli.output import show_table
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository
 from desilt.runs import safety
@@ -46,10 +46,11 @@ def _show_objects(report: Report) -> None:
     if commits := report.history.get("commits collected"):
         would = "would go" if report.swept is None else "are gone" if commits > 1 else "is gone"
         them = "them" if commits > 1 else "it"
-        click.echo(f"\n{bold(f'{commits:,} commit{plural(commits)} {would}')}: nothing reaches {them} any more.")
+        gone = bold(f"{many(commits, 'commit')} {would}")
+        click.echo(f"\n{gone}: nothing reaches {them} any more.")
     for name, count in report.inputs.items():
         if name.startswith("kept ") and count:
-            click.echo(f"{count:,} commit{plural(count)} stay{'s' * (count == 1)}: {name}.")
+            click.echo(f"{many(count, 'commit')} stay{'s' * (count == 1)}: {name}.")
     if report.removed.objects:
         _show_going(report)
     elif not commits:
@@ -121,11 +122,7 @@ def page(repository: Repository, report: Report) -> str:
 
 
 def told(amount: Amount) -> str:
-    return f"{amount.objects:,} object{plural(amount.objects)} of {size(amount.bytes)}"
-
-
-def plural(count: int) -> str:
-    return "s" * (count != 1)
+    return f"{many(amount.objects, 'object')} of {size(amount.bytes)}"
 
 
 def bold(text: str) -> str:

@@ -3,11 +3,11 @@
 import click
 
 from desilt.cli.changes import as_json as in_json
-from desilt.cli.changes import change_of, many
+from desilt.cli.changes import change_of
 from desilt.cli.common import with_repository
 from desilt.cli.output import emit
 from desilt.cli.reports import show as show_report
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.jobs import registry
 from desilt.repository.protocol import Repository
 from desilt.runs.known import KnownRun, every, report_of

@@ -7,13 +7,13 @@ from typing import BinaryIO
 import click
 
 from desilt.cli.common import with_repository
-from desilt.cli.lake.scenarios import decoded, label
+from desilt.cli.files import decoded, label
 from desilt.cli.output import show_table
 from desilt.cli.params import DAY, SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
 from desilt.domain.policy import Policy
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.executors.executor import Executor
 from desilt.jobs.lifecycle.policy_file import read_policy
 from desilt.jobs.lifecycle.simulate import Rehearsal
@@ -69,7 +69,7 @@ def read(file: BinaryIO) -> Policy:
 def show(found: Simulation) -> None:
     """What would have gone, by rule, by branch and by day."""
     days, two = found.days, len(found.sides) > 1
-    times = f"{len(days):,} time{'s' * (len(days) != 1)}"
+    times = many(len(days), "time")
     click.echo(f"Run {found.run} replayed {times} from {day(days[0])} to {day(days[-1])}, and removed nothing.")
     for side in found.sides:
         by = f", by the {side.name} policy" if two else ""

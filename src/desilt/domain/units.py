@@ -1,6 +1,11 @@
 """Amounts as people read them."""
 
 
+def many(count: int, noun: str) -> str:
+    """``1 object``, ``1,200 objects``."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def size(amount: float) -> str:
     """``12.3 MB``: powers of 1,000, as object stores bill."""
     if amount < 1000:

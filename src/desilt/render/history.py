@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from desilt.domain.units import many
 from desilt.render import lanes
 from desilt.render.drawing import Drawing, drawing
 from desilt.render.lanes import Spot
 from desilt.render.pages import part
-from desilt.render.words import many, text, utc
+from desilt.render.words import text, utc
 from desilt.runs.history import FILE, Dot, Fate, HistoryChange
 
 DRAWN = 200  # rows of a picture

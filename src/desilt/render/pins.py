@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from desilt.domain.units import many
 from desilt.render.pages import page
-from desilt.render.words import many
 from desilt.runs.pins import NOTHING, Pins, told_apart
 from desilt.runs.report import Amount
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.render.pages import page
 from desilt.render.plots import HEIGHT, WIDTH, Plot, plot
-from desilt.render.words import count, many, told
+from desilt.render.words import count, told
 from desilt.runs.report import Amount
 from desilt.runs.simulation import FIGURES, NEW, OLD, Side, Simulation, Step, added, day
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.runs.report import Amount
 
 
@@ -22,10 +22,6 @@ def number(value: int) -> str:
 
 def seconds(value: float) -> str:
     return f"{value:,.2f}"
-
-
-def many(objects: int, noun: str) -> str:
-    return f"{objects:,} {noun}{'s' * (objects != 1)}"
 
 
 def count(objects: int) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desilt.cli.lake.graph import draw
+from desilt.cli.graph import draw
 from desilt.domain.history import Commit
 from desilt.domain.times import EPOCH
 

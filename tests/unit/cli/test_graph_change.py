@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from desilt.cli.lake.graph import LINES, draw_change
+from desilt.cli.graph import LINES, draw_change
 from desilt.domain.expiration import Node, Ref, expire
 from desilt.runs.history import Dot, Fate, HistoryChange
 

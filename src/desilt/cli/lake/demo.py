@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from desilt.cli.common import db_option
-from desilt.cli.lake.graph import draw
+from desilt.cli.graph import draw
 from desilt.cli.lake.history import refs_of
 from desilt.cli.output import plain, show_table
 from desilt.cli.place import started

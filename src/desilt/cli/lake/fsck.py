@@ -8,7 +8,7 @@ import click
 from desilt.cli.common import with_repository
 from desilt.cli.output import json_line, shown
 from desilt.cli.progress import Progress
-from desilt.domain.units import size
+from desilt.domain.units import many, size
 from desilt.lake.fsck import ERRORS, FACTS, Finding, Findings, check
 from desilt.lake.repository import LakeRepository
 
@@ -100,9 +100,7 @@ def show(repository: LakeRepository, found: Findings) -> None:
                 click.echo(f"  → {WAYS_ON[kind]}")
     for text in found.left_out:
         click.echo(f"\nleft out: {text}")
-    click.echo(
-        "\nSound: no errors." if found.sound else f"\nNot sound: {found.errors:,} error{'s' * (found.errors != 1)}."
-    )
+    click.echo("\nSound: no errors." if found.sound else f"\nNot sound: {many(found.errors, 'error')}.")
 
 
 def about(one: Finding) -> str:

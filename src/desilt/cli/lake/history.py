@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from desilt.cli.common import pairs, with_repository
-from desilt.cli.lake.graph import draw
+from desilt.cli.graph import draw
 from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
+from desilt.domain.units import many
 from desilt.lake.merge import STRATEGIES, Strategy
 from desilt.lake.reading import PathChange
 from desilt.lake.repository import LakeRepository
@@ -151,7 +152,7 @@ def reset(
     if sum((everything, prefix is not None, path is not None)) != 1:
         raise click.UsageError("say what to forget: one of --all, --prefix or --path")
     count = repository.reset(branch, prefix=prefix, path=path)
-    done(f"Forgot {count:,} staged change{'s' * (count != 1)} on {branch}", {"forgotten": count}, as_json=as_json)
+    done(f"Forgot {many(count, 'staged change')} on {branch}", {"forgotten": count}, as_json=as_json)
 
 
 def refs_of(repository: LakeRepository) -> Iterator[tuple[str, str]]:

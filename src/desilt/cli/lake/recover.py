@@ -8,7 +8,7 @@ import click
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, shown, when
 from desilt.cli.progress import Told
-from desilt.cli.reports import plural
+from desilt.domain.units import many
 from desilt.lake import journal
 from desilt.lake.repository import LakeRepository
 from desilt.recovery.recover import Recovered, Survey, survey
@@ -54,7 +54,9 @@ def show(found: Survey) -> None:
         click.echo("The database knows all that the store knows; there is nothing to recover.")
         return
     if found.moves:
-        click.echo(f"The journal has {moves(len(found.moves))} after {found.known.generation}, the database's last:")
+        click.echo(
+            f"The journal has {many(len(found.moves), 'move')} after {found.known.generation}, the database's last:"
+        )
         for record in found.moves[:SHOWN]:
             click.echo(f"  {record.generation:>6}  {shown(journal.told(record))}")
         if len(found.moves) > SHOWN:
@@ -73,7 +75,7 @@ def show(found: Survey) -> None:
 def sentence(made: Recovered, found: Survey) -> str:
     """What was done."""
     if made.moves:
-        first = f"Made {moves(made.moves)} again, with {made.commits:,} commit{plural(made.commits)}"
+        first = f"Made {many(made.moves, 'move')} again, with {many(made.commits, 'commit')}"
     elif found.newest > found.known.generation:
         first = f"Gave up what the journal has after move {found.known.generation}"
     else:
@@ -89,10 +91,6 @@ def sentence(made: Recovered, found: Survey) -> str:
         f"{'; '.join(parts)}. What was staged since the copy is lost; objects uploaded since {since} that no commit "
         "has stay until `desilt gc run --after-restore`."
     )
-
-
-def moves(count: int) -> str:
-    return f"{count:,} move{plural(count)}"
 
 
 def facts(found: Survey) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from typing import BinaryIO
 import click
 
 from desilt.cli.common import db_option, json_option
+from desilt.cli.files import decoded, label
 from desilt.cli.output import done, shown, when
 from desilt.domain.names import check_repository
-from desilt.domain.units import size
-from desilt.errors import AlreadyExists, BadRequest, InvalidUri
+from desilt.domain.units import many, size
+from desilt.errors import AlreadyExists, InvalidUri
 from desilt.lake import commits
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import LakeRepository
@@ -71,21 +72,3 @@ def summarize(repository: LakeRepository, operations: list[Operation], *, as_jso
         f"{many(len(times), 'commit')}, {many(len(stored), 'object')}, {size(amount)}"
     )
     done(text, {**row, "bytes": amount, "from": start, "to": end}, as_json=as_json)
-
-
-def many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
-def decoded(file: BinaryIO) -> str:
-    raw = file.read()
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise BadRequest(f"{label(file)}:{line}: this is not UTF-8; save the file as UTF-8") from None
-
-
-def label(file: BinaryIO) -> str:
-    name = getattr(file, "name", "-")
-    return name if isinstance(name, str) and name not in ("-", "<stdin>") else "stdin"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.domain.entry import decode_path
+from desilt.domain.units import many
 from desilt.errors import BadRequest, NotFound
 from desilt.lake.core import Core
 from desilt.lake.fsck.deep import Progress, unwatched, wrong_bytes
@@ -105,7 +106,7 @@ class Look:
         """Whether all is known that may hold something; if not, nothing may be called unreferenced."""
         reasons = []
         if tables := len({flaw.table for flaw in self._claims.flaws}):
-            reasons.append(f"{tables:,} table{'s' * (tables != 1)} could not be read")
+            reasons.append(f"{many(tables, 'table')} could not be read")
         if notes.count("missing-commit", "corrupt-commit"):
             reasons.append("commits are missing or corrupt")
         if notes.count("newer-journal", "broken-journal", "unknown-partition"):

@@ -14,6 +14,7 @@ from rich.cells import cell_len, set_cell_size
 
 from desilt.cli.output import shown, when
 from desilt.domain.history import Commit
+from desilt.domain.units import many
 from desilt.render import lanes
 from desilt.render.lanes import LaneRow, Spot
 from desilt.runs.history import FILE, Dot, Fate, HistoryChange
@@ -64,7 +65,7 @@ def _picture(
             break
         tried = max(min(len(near) - 1, len(near) * most // len(lines)), 1)
     if left := lanes.shown(folded) - lanes.shown(near):
-        lines.append(f"… {_commits(left)} further from what changes left out; {FILE} of the run has all")
+        lines.append(f"… {many(left, 'commit')} further from what changes left out; {FILE} of the run has all")
     return lines
 
 
@@ -107,7 +108,7 @@ def _room(row: LaneRow, width: int) -> int:
 
 def _many(spot: Spot) -> str:
     oldest, newest = (_when(spot.dots[at])[:10] for at in (-1, 0))
-    return f"… {_commits(len(spot.dots))}, {spot.fate}  · {oldest} to {newest}{_cut(spot)}"
+    return f"… {many(len(spot.dots), 'commit')}, {spot.fate}  · {oldest} to {newest}{_cut(spot)}"
 
 
 def _ref(name: str, deleted: bool, colour: bool) -> str:
@@ -130,7 +131,7 @@ def _when(dot: Dot) -> str:
 
 
 def _title(word: str, commits: int, colour: bool) -> str:
-    return f"{click.style(word, bold=True) if colour else word}: {_commits(commits)}"
+    return f"{click.style(word, bold=True) if colour else word}: {many(commits, 'commit')}"
 
 
 def _legend(change: HistoryChange, colour: bool) -> str:
@@ -143,13 +144,9 @@ def _legend(change: HistoryChange, colour: bool) -> str:
     return "   ".join(words)
 
 
-def _commits(count: int) -> str:
-    return f"{count:,} commit{'s' * (count != 1)}"
-
-
 def _cut(spot: Spot) -> str:
-    many = f"{spot.cut:,} parents" if spot.cut > 1 else "parent"
-    return f"  · {many} left out" if spot.cut else ""
+    parents = f"{spot.cut:,} parents" if spot.cut > 1 else "parent"
+    return f"  · {parents} left out" if spot.cut else ""
 
 
 def _lines(row: LaneRow, sign: str, words: str) -> Iterator[str]:
