@@ -46,6 +46,7 @@ from machine import keep
 from runs import resident_mb
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
+AT_ONCE = collection.job.ask(unreached_for=timedelta(0))
 BRANCHES = 100
 HOUR = timedelta(hours=1)
 YOUNG = 7  # days that stay, of a long past
@@ -164,7 +165,7 @@ def collected(days: int, rounds: int) -> dict[str, Any]:
         for branch in repo.branches():
             if branch.name != "main":
                 repo.delete_branch(branch.name)
-        plan(collection.job, repo, HERE, collection.job.ask())  # decodes every range, once
+        plan(collection.job, repo, HERE, AT_ONCE)  # decodes every range, once
         ask = alternative(repo, Path(directory))
         ours, theirs = [], []
         for _ in range(rounds):
@@ -193,7 +194,7 @@ def collected(days: int, rounds: int) -> dict[str, Any]:
 def marked(repo: LakeRepository) -> Mark:
     with reopened(repo) as again:
         opened = Run("00000000000000-00000000", "collect", again.clock())
-        return collection.mark(Work(opened, again, again.source(HERE), HERE, collection.job.ask()))
+        return collection.mark(Work(opened, again, again.source(HERE), HERE, AT_ONCE))
 
 
 def lists(repo: LakeRepository) -> Lists:

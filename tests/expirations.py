@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from desilt.domain.keeping import KeepCounts
-from desilt.jobs import holding
+from desilt.domain.keep_rules import KeepCounts
+from desilt.jobs import holds
 from desilt.records.holds import HoldKind
 from desilt.testing import oracle
 
@@ -20,8 +20,8 @@ def tips(repo):
     """Where refs point, holds too."""
     found = {("branch", one.name): one.head for one in repo.branches()}
     found |= {("tag", one.name): one.target for one in repo.tags()}
-    holds = [one for one in holding.every(repo) if one.kind is HoldKind.REF and one.counts(repo.clock())]
-    return found | {("hold", one.id): one.value for one in holds}
+    orders = [one for one in holds.every(repo) if one.kind is HoldKind.REF and one.counts(repo.clock())]
+    return found | {("hold", one.id): one.value for one in orders}
 
 
 def below(made, tip):

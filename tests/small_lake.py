@@ -12,7 +12,7 @@ from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, Gone, NotFound
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
@@ -26,6 +26,7 @@ from desilt.records.holds import HoldKind
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.faults import SteppedDatabase, Steps, stepped
+from words import collecting
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -151,7 +152,7 @@ def expire(repo, **more):
 
 
 def collect(repo):
-    return run(collection.job, repo, HERE, collection.job.ask(keep_runs=KEEP_RUNS), ALL)
+    return run(collection.job, repo, HERE, collecting(keep_runs=KEEP_RUNS), ALL)
 
 
 def collect_garbage(repo):
@@ -180,10 +181,10 @@ EVENTS = {
     "a tag on a dead commit": lambda repo, small: repo.create_tag("saved", small.id["c4"]),
     "a tag on the oldest": lambda repo, small: repo.create_tag("saved", small.id["c1"]),
     "a staged copy on a saved commit": saving,
-    "a hold on a commit": lambda repo, small: holding.hold(repo, HoldKind.REF, small.id["m1"], reason="because"),
-    "a hold on a prefix": lambda repo, _: holding.hold(repo, HoldKind.PREFIX, "b", reason="because"),
-    "a hold on another prefix": lambda repo, _: holding.hold(repo, HoldKind.PREFIX, "t", reason="because"),
-    "a hold on an object": lambda repo, small: holding.hold(
+    "a hold on a commit": lambda repo, small: holds.hold(repo, HoldKind.REF, small.id["m1"], reason="because"),
+    "a hold on a prefix": lambda repo, _: holds.hold(repo, HoldKind.PREFIX, "b", reason="because"),
+    "a hold on another prefix": lambda repo, _: holds.hold(repo, HoldKind.PREFIX, "t", reason="because"),
+    "a hold on an object": lambda repo, small: holds.hold(
         repo, HoldKind.ADDRESS, repo.stat(small.id["c1"], "b").address, reason="because"
     ),
     "tables that come back": lambda repo, small: small.commit(repo, "n3", "main", removing=["e"]),
@@ -203,7 +204,7 @@ class Seen:
     """What anybody could see at some moment, and must see ever after."""
 
     def __init__(self, repo):
-        held = holding.every(repo)
+        held = holds.every(repo)
         names = [one.name for one in (*repo.branches(), *repo.tags())]
         names += [one.value for one in held if one.kind is HoldKind.REF]
         self.refs = {name: shown(repo, name) for name in names}

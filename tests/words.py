@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from desilt.jobs.collect import job as collection
 from desilt.lake import commits, refs, staging
 from desilt.lake.changes import CommitsCollected, HistoryEdited, HoldLifted, hold_made
 from desilt.lake.dropped import Dropping
@@ -109,6 +110,11 @@ def add_hold(repo, made):
 def lift_hold(repo, hold_id):
     with moving(repo.core) as move:
         move.do(HoldLifted(hold_id))
+
+
+def collecting(**options):
+    """What a collection is asked that leaves nothing alone for having been released lately."""
+    return collection.job.ask(**{"unreached_for": timedelta(0), **options})
 
 
 def root(repo):

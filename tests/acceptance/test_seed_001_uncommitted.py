@@ -30,7 +30,7 @@ from desilt.objects.file import ObjectFile
 from desilt.sstable.values import decode_entry
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import contents, later, put, read, stage, stored
+from words import collecting, contents, later, put, read, stage, stored
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
@@ -415,7 +415,7 @@ def test_a_once_such_a_commit_is_collected_the_next_run_is_a_clean_one(repo):
     repo.reset("dev")
     repo.delete_branch("dev")
     later(repo, days=5)
-    run(collection.job, repo, HERE, collection.job.ask(), SURE)
+    run(collection.job, repo, HERE, collecting(), SURE)
     assert held not in stored(repo)
     assert swept(repo, clean=True) == set()
 

@@ -13,7 +13,7 @@ import pytest
 
 from desilt.domain.expiration import Node, Ref, abandon, after, expire
 from desilt.domain.expiry import Expiry, Omission
-from desilt.domain.keeping import KeepCounts, walk_down
+from desilt.domain.keep_rules import KeepCounts, walk_down
 from desilt.errors import BadRequest, CommitGone
 from desilt.executors.executor import HERE
 from desilt.jobs.collect import job as collection
@@ -22,6 +22,7 @@ from desilt.jobs.runner import run
 from desilt.lake import commits, fsck
 from desilt.sweep.limits import Limits
 from seed_003 import sample
+from words import collecting
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CUTOFF = START + timedelta(days=8)  # commit N is made on day N: 8 is the first that is young
@@ -230,7 +231,7 @@ def expired(repo, **wish):
 
 
 def collected(repo):
-    return run(collection.job, repo, HERE, collection.job.ask(), SURE)[-1]
+    return run(collection.job, repo, HERE, collecting(), SURE)[-1]
 
 
 def only(drawing, *numbers):

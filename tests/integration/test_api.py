@@ -160,7 +160,7 @@ def test_what_keeps_the_bytes_is_told(repo):
         (lambda repo: repo.expire.plan(), "give 'older_than' or 'before'"),
         (lambda repo: repo.expire.plan(older_than="1d", before="2026-01-01"), "once"),
         (lambda repo: repo.expire.plan(older_than="soon"), "neither a date nor a length"),
-        (lambda repo: repo.expire.plan(older_than="1d", keep={"hourly": 3}), "not a rule of what to keep"),
+        (lambda repo: repo.expire.plan(older_than="1d", keep={"minutely": 3}), "not a rule of what to keep"),
         (lambda repo: repo.expire.plan(older_than="1d", keep={"daily": 0}), "keep nothing"),
         (lambda repo: repo.lifecycle.plan(policy=3), "not int"),
         (lambda repo: repo.lifecycle.plan(policy="logs:\n  prefx: a\n"), "prefx"),

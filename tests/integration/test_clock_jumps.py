@@ -15,7 +15,7 @@ from desilt.jobs import trash
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run
 from desilt.lake import Lake
 from desilt.lake.lake import locate
@@ -60,7 +60,7 @@ def test_a_year_ahead_nothing_is_old_until_somebody_says_so(machine):
     repo.put("main", "logs/new", b"written seconds ago")
     repo.put("main", "data/new", b"written seconds ago")
     repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    kept_policy.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
     machine.off = 365 * DAY
     for _ in range(3):  # a refusal leaves no trace that the next one could take for life
         with pytest.raises(WrongTime, match="--clock-is-right"):
@@ -77,7 +77,7 @@ def test_what_is_done_by_a_clock_that_has_jumped_does_not_speak_for_it(machine):
     repo = machine.repo
     repo.put("main", "logs/new", b"written seconds ago")
     repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    kept_policy.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
     machine.off = 365 * DAY
     repo.put("main", "data/ahead", b"x")
     repo.commit("main", "by the clock that jumped")
@@ -113,7 +113,7 @@ def test_a_month_of_quiet_is_no_jump_and_neither_is_a_lake_that_plans_alone(mach
     repo.put("main", "logs/new", b"x")
     repo.put("main", "data/new", b"x")
     repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 20}}))
+    kept_policy.keep(repo, parse({"logs": {"prefix": "logs/", "days": 20}}))
     machine.off = 29 * DAY
     plan(lifecycle.job, repo, HERE)  # asks the store for the time, and nothing else
     machine.off = 45 * DAY
@@ -130,7 +130,7 @@ def written(machine):
     repo.put("main", "logs/new", b"written seconds ago")
     repo.put("main", "data/new", b"written seconds ago")
     repo.commit("main", "new")
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    kept_policy.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
     return machine
 
 

@@ -23,7 +23,7 @@ from desilt.errors import (
 )
 from desilt.executors.executor import HERE
 from desilt.executors.on_spark import OnSpark
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
@@ -42,6 +42,7 @@ from desilt.sweep.limits import Limits
 from desilt.sweep.sweep import Sweep
 from desilt.testing import oracle
 from seed_003 import CUTOFF, sample
+from words import collecting
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
 DAY = timedelta(days=1)
@@ -57,11 +58,11 @@ def lake(tmp_path):
 
 
 def planned(repo, **ask):
-    return plan(collection.job, repo, HERE, collection.job.ask(**ask))
+    return plan(collection.job, repo, HERE, collecting(**ask))
 
 
 def collected(repo, *, executor=HERE, **ask):
-    return run(collection.job, repo, executor, collection.job.ask(**ask), SURE)[-1]
+    return run(collection.job, repo, executor, collecting(**ask), SURE)[-1]
 
 
 def swept(repo, report):
@@ -214,9 +215,9 @@ def test_what_anything_let_go_of_lately_stays_with_all_it_descends_from(lake, ki
         repo.create_tag("short", made["7"])
         repo.delete_tag("short")
     elif kind == "hold":
-        holding.lift(repo, holding.hold(repo, HoldKind.REF, made["7"], reason="audit").id)
+        holds.lift(repo, holds.hold(repo, HoldKind.REF, made["7"], reason="audit").id)
     else:
-        holding.hold(repo, HoldKind.REF, made["7"], reason="audit", until=timedelta(minutes=1))
+        holds.hold(repo, HoldKind.REF, made["7"], reason="audit", until=timedelta(minutes=1))
         repo.set_clock(repo.clock() + timedelta(minutes=2))
     report = swept(repo, report or planned(repo, unreached_for=DAY))
     assert report.history["commits collected"] == 0
@@ -232,7 +233,7 @@ def test_what_is_pointed_at_again_stays(lake, save, when):
     saving = {
         "branch": lambda: repo.create_branch("saved", made["6"]),
         "tag": lambda: repo.create_tag("saved", made["6"]),
-        "hold": lambda: holding.hold(repo, HoldKind.REF, made["6"], reason="audit"),
+        "hold": lambda: holds.hold(repo, HoldKind.REF, made["6"], reason="audit"),
     }[save]
     report = None if when == "before the plan" else planned(repo)
     saving()
@@ -245,7 +246,7 @@ def test_what_is_pointed_at_again_stays(lake, save, when):
 
 def test_a_hold_that_has_ended_saves_nothing(lake):
     repo, made = lake
-    holding.hold(repo, HoldKind.REF, made["6"], reason="audit", until=DAY)
+    holds.hold(repo, HoldKind.REF, made["6"], reason="audit", until=DAY)
     repo.set_clock(repo.clock() + 2 * DAY)
     assert collected(repo).history["commits collected"] == 2
 
@@ -253,7 +254,7 @@ def test_a_hold_that_has_ended_saves_nothing(lake):
 def test_looking_back_to_when_a_hold_counted_whose_commit_is_gone_is_no_error(lake):
     repo, made = lake
     back = repo.clock()
-    holding.hold(repo, HoldKind.REF, made["6"], reason="audit", until=DAY)
+    holds.hold(repo, HoldKind.REF, made["6"], reason="audit", until=DAY)
     repo.set_clock(back + 2 * DAY)
     collected(repo)
     assert planned(repo, now=back).history["commits collected"] == 0
@@ -270,26 +271,26 @@ def test_a_copy_that_comes_too_late_is_told_that_it_is_gone(lake, monkeypatch):
 
 def test_a_held_prefix_keeps_the_commits_that_alone_have_something_below_it(lake):
     repo, made = lake
-    holding.hold(repo, HoldKind.PREFIX, "lon", reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, "lon", reason="audit")
     report = collected(repo)
     assert report.inputs["kept by holds on prefixes"] == 2
     assert report.inputs["commits that nothing reaches"] == 2
     assert (report.history["commits collected"], read(repo, made["7"], "lone")) == (0, b"of 7")
-    holding.lift(repo, holding.every(repo)[0].id)
+    holds.lift(repo, holds.every(repo)[0].id)
     assert collected(repo).history["commits collected"] == 2
 
 
 @pytest.mark.parametrize("prefix", ["nothing/of/the/kind", "tes", "lonely"])
 def test_a_held_prefix_keeps_no_commit_whose_objects_below_it_others_have(lake, prefix):
     repo, _ = lake
-    holding.hold(repo, HoldKind.PREFIX, prefix, reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, prefix, reason="audit")
     assert collected(repo).history["commits collected"] == 2
 
 
 def test_a_prefix_held_after_the_plan_stops_the_sweep(lake):
     repo, made = lake
     report = planned(repo)
-    holding.hold(repo, HoldKind.PREFIX, "lone", reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, "lone", reason="audit")
     with pytest.raises(HeldSince, match="before somebody ordered a prefix to be held; plan again"):
         swept(repo, report)
     assert read(repo, made["7"], "test") == b"7"
@@ -299,7 +300,7 @@ def test_a_prefix_held_after_the_plan_stops_the_sweep(lake):
 def test_a_held_object_stays_though_its_commit_goes(lake):
     repo, made = lake
     address = repo.stat(made["7"], "lone").address
-    holding.hold(repo, HoldKind.ADDRESS, address, reason="audit")
+    holds.hold(repo, HoldKind.ADDRESS, address, reason="audit")
     report = collected(repo)
     assert report.history["commits collected"] == 2
     assert report.keep["held"].objects == 1
@@ -390,7 +391,7 @@ def test_a_share_that_is_too_large_is_refused_before_a_commit_goes(lake):
         repo.delete_branch(name)
     repo.set_clock(repo.clock() + 9 * DAY)
     with pytest.raises(TooMuch, match=r"objects would go"):
-        run(collection.job, repo, HERE, collection.job.ask(), Limits(confirm=True))
+        run(collection.job, repo, HERE, collecting(), Limits(confirm=True))
     assert read(repo, made["7"], "test") == b"7"
 
 

@@ -30,7 +30,7 @@ from desilt.runs.folder import Folder, find
 from desilt.sweep import batches as sweeping
 from desilt.sweep import delete as removing
 from desilt.sweep.limits import Limits
-from words import days
+from words import collecting, days
 
 SURE = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ DAY = timedelta(days=1)
 RULES = parse({"rule": {"prefix": "nothing/", "days": 1}})
 EVERY_JOB = {
     "gc": (uncommitted.job, uncommitted.job.ask()),
-    "collect": (collection.job, collection.job.ask()),
+    "collect": (collection.job, collecting()),
     "lifecycle": (lifecycle.job, lifecycle.job.ask(policy=RULES)),
     "expire": (expiration.job, expiration.job.ask(wish=Expiry(START))),
 }
@@ -86,7 +86,7 @@ def all_is_well(repo):
 def test_a_commit_on_a_dead_one_whose_branch_goes_again_keeps_its_parents(repo, how):
     """It is reached by nothing, and is not in the plan either."""
     (one,) = dead(repo, "one")
-    planned = plan(collection.job, repo, HERE, collection.job.ask()).run
+    planned = plan(collection.job, repo, HERE, collecting()).run
     repo.create_branch("short", one if how == "commit" else "main")
     if how == "commit":
         repo.put("short", "two", b"2")
@@ -98,7 +98,7 @@ def test_a_commit_on_a_dead_one_whose_branch_goes_again_keeps_its_parents(repo, 
     assert messages(repo) >= {"one", "two"}
     all_is_well(repo)
     days(repo, 2)
-    assert run(collection.job, repo, HERE, collection.job.ask(), SURE)[-1].history["commits collected"] == 2
+    assert run(collection.job, repo, HERE, collecting(), SURE)[-1].history["commits collected"] == 2
     all_is_well(repo)
 
 
@@ -121,7 +121,7 @@ class AfterWrites:
 def test_a_tag_that_comes_and_goes_between_two_pages_leaves_no_commit_without_its_parent(repo, monkeypatch):
     monkeypatch.setattr(editor, "PAGE", 1)
     one, two = dead(repo, "one", "two")
-    planned = plan(collection.job, repo, HERE, collection.job.ask()).run
+    planned = plan(collection.job, repo, HERE, collecting()).run
     repo.create_tag("look", two)
     real, pages = LakeEditor._take, []
 
@@ -157,7 +157,7 @@ def test_a_tag_made_again_to_save_its_commit_is_not_deleted_by_a_run_that_is_tak
     run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)
     assert [tag.name for tag in repo.tags()] == ["v1"]
     days(repo, 2)
-    run(collection.job, repo, HERE, collection.job.ask(), SURE)
+    run(collection.job, repo, HERE, collecting(), SURE)
     assert b"".join(repo.get("v1", "saved")) == b"saved"
 
 
@@ -204,7 +204,7 @@ def test_tables_that_went_are_no_objects_to_the_share_that_may_go(repo):
     repo.put("main", "a", b"now")
     repo.commit("main", "now")
     run(expiration.job, repo, HERE, expiration.job.ask(wish=Expiry(repo.clock() - DAY)), SURE)
-    collected = run(collection.job, repo, HERE, collection.job.ask(), Limits(confirm=True))[-1]
+    collected = run(collection.job, repo, HERE, collecting(), Limits(confirm=True))[-1]
     assert collected.remove["ranges and metaranges"]["collected"].objects > 60
     assert run(uncommitted.job, repo, HERE, uncommitted.job.ask(), Limits(confirm=True))[-1].removed.objects == 5
 
@@ -214,7 +214,7 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
     dead(repo, "one", "two")
     repo.database.close()
     shutil.copy(repo.database.path, tmp_path / "copy")
-    run(collection.job, repo, HERE, collection.job.ask(), SURE)
+    run(collection.job, repo, HERE, collecting(), SURE)
     now = repo.clock()
     repo.database.close()
     for file in repo.database.path.parent.glob(f"{repo.database.path.name}-*"):
@@ -224,13 +224,13 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
     again.set_clock(now + DAY)
     limits = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
     with pytest.raises(WentBack, match="2 commits collected by run"):
-        run(collection.job, again, HERE, collection.job.ask(), limits)
+        run(collection.job, again, HERE, collecting(), limits)
     if given_up:
         recover(again, give_up=True)
-        assert run(collection.job, again, HERE, collection.job.ask(), limits)[-1].history["commits collected"] == 2
+        assert run(collection.job, again, HERE, collecting(), limits)[-1].history["commits collected"] == 2
     else:
         recover(again)
-        assert run(collection.job, again, HERE, collection.job.ask(), SURE)[-1].history["commits collected"] == 0
+        assert run(collection.job, again, HERE, collecting(), SURE)[-1].history["commits collected"] == 0
     assert b"".join(again.get("main", "a")) == b"1"
     all_is_well(again)
 
@@ -238,7 +238,7 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
 def test_a_try_that_falls_behind_removes_nothing_that_another_has_settled(repo, monkeypatch):
     """Two tasks on one batch: by the time the slow one gets to its delete, a new commit may have the file again."""
     dead(repo, "one")
-    planned = plan(collection.job, repo, HERE, collection.job.ask()).run
+    planned = plan(collection.job, repo, HERE, collecting()).run
     real, clock, back = LakeGate.condemn, removing.now, []
     folder = Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, planned))
     made = plans.read(folder, repo.secret)

@@ -16,6 +16,7 @@ from desilt.lake import Lake, fsck
 from desilt.lake.lake import locate
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
+from words import collecting
 
 SURE = Limits(max_share=1.0, confirm=True)
 SECOND = timedelta(seconds=1)
@@ -48,14 +49,14 @@ def test_from_a_bucket_with_real_clocks(repo, monkeypatch):
 
     before = oracle.stored(repo)
     time.sleep(3)
-    report = run(collection.job, repo, HERE, collection.job.ask(older_than=SECOND), SURE)[-1]
+    report = run(collection.job, repo, HERE, collecting(older_than=SECOND), SURE)[-1]
     assert (report.history["commits collected"], report.swept.state) == (4, "swept")
     assert len(before) - len(oracle.stored(repo)) == 4
     with pytest.raises(CommitGone):
         repo.stat(made[2], "prices")
     assert b"".join(repo.get("main", "prices")) == b"last"
     assert fsck.check(repo, deep=True).sound
-    again = run(collection.job, repo, HERE, collection.job.ask(older_than=SECOND), SURE)[-1]
+    again = run(collection.job, repo, HERE, collecting(older_than=SECOND), SURE)[-1]
     assert (again.removed.objects, again.history) == (0, {"commits collected": 0})
     clean = run(uncommitted.job, repo, HERE, uncommitted.job.ask(), SURE)[-1]
     assert (clean.removed.objects, clean.inputs["listed"]) == (0, 1)

@@ -19,7 +19,7 @@ from desilt.jobs.expire import job as expiration
 from desilt.jobs.explain.explain import explain
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.pins.pins import pins
 from desilt.jobs.runner import plan, run, sweep, unfinished
 from desilt.lake import Lake, schema
@@ -29,7 +29,7 @@ from desilt.records import ledger
 from desilt.records.database import open_database
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import contents, tables
+from words import collecting, contents, tables
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
@@ -57,7 +57,7 @@ def repo(tmp_path):
     made.create_branch("also", "main")  # whether a rule matches anything is seen here, and main is not looked into
     made.put("main", "garbage", b"x")  # for gc
     made.reset("main")
-    setting.keep(made, POLICY)
+    kept_policy.keep(made, POLICY)
     clock.now += timedelta(days=20)
     committed(made, "main", "data/new")
     yield made
@@ -196,7 +196,7 @@ def test_expiration_reads_no_table_and_removes_none(repo, kind, how):
     assert report.history["edited"] == 1
     assert old.id not in {commit.id for commit in repo.log("main")}
     with pytest.raises(CorruptTable, match=damage.name):
-        run(collection.job, repo, HERE, collection.job.ask(), SURE)
+        run(collection.job, repo, HERE, collecting(), SURE)
     damage.mend()
     assert everything(repo) == before
     assert contents(repo, old.id) == {path: path for path in ("data/old", "logs/old")}

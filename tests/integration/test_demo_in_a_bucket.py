@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from desilt.executors import fitting
+from desilt.executors import by_size
 from desilt.lake import Lake
 from desilt.lake.lake import locate
 from desilt.objects import open_store
@@ -51,8 +51,8 @@ def test_there_is_a_way_back(cli, kept):
 
 
 def test_workers_see_the_same_dates(cli, kept, monkeypatch):
-    monkeypatch.setattr(fitting, "IN_ONE_PROCESS", -1)
-    monkeypatch.setattr(fitting, "cores_here", lambda: 2)
+    monkeypatch.setattr(by_size, "IN_ONE_PROCESS", -1)
+    monkeypatch.setattr(by_size, "cores_here", lambda: 2)
     report = json.loads(cli("gc", "plan", kept, "--json")[1])
     assert (report["removed"]["objects"], report["place"]) == (GARBAGE, "in 2 processes")
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.domain.expiry import Expiry, Omission
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest, EditedSince, NotFound
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
@@ -205,7 +205,7 @@ def test_a_tag_made_again_on_a_young_commit_stays(lake):
 
 def test_what_a_person_holds_is_not_abandoned(lake):
     repo, made = lake
-    holding.hold(repo, HoldKind.REF, made["7"], reason="audit")
+    holds.hold(repo, HoldKind.REF, made["7"], reason="audit")
     report = expired(repo)
     assert report.history["abandoned"] == 0
     change = change_of(repo, report)
@@ -328,7 +328,7 @@ def test_abandoning_again_what_is_abandoned_is_refused(lake):
 
 def test_a_held_commit_cannot_be_abandoned_either(lake):
     repo, made = lake
-    holding.hold(repo, HoldKind.REF, made["13"], reason="audit")
+    holds.hold(repo, HoldKind.REF, made["13"], reason="audit")
     with pytest.raises(BadRequest, match="is what hold '"):
         run(expiration.job, repo, HERE, expiration.job.ask(wish=Omission("main", made["13"], made["13"])), SURE)
 

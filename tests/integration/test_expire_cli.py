@@ -75,7 +75,7 @@ def test_json_has_every_edit_every_abandoned_commit_and_every_ref(cli, uri, lake
         (("--older-than", "2026-13-01"), "'2026-13-01' is not a time: there is no such day; write 2026-01-31"),
         (("--older-than", "2026-01-01T25"), "'2026-01-01T25' is not a time"),
         (("--older-than", "2027-01-01"), "is not over yet; give a time that has passed"),
-        ((*DATE, "--keep", "dayly=7"), "is not so many of daily, weekly, monthly, yearly; write daily=7,weekly=4"),
+        ((*DATE, "--keep", "dayly=7"), "is not so many of last, hourly, daily, weekly, monthly, yearly; write daily=7,weekly=4"),
         ((*DATE, "--keep", "daily=7,daily=8"), "'daily=7,daily=8' has daily twice"),
         ((*DATE, "--confirm"), "No such option '--confirm'"),  # a plan needs no word
         ((*DATE, "--keep", "daily=0"), "the keep rules keep nothing"),
@@ -194,7 +194,7 @@ def test_a_collection_is_listed_with_its_commits_and_cannot_be_brought_back(cli,
 
 def test_help_says_what_rules_keep_and_which_branches_stay(cli):
     words = " ".join(cli("expire", "plan", "--help")[1].split())
-    assert "newest, of each of the last N days, weeks, months, years that have any" in words
+    assert "newest, of each of the last N hours, days, weeks, months, years that have any" in words
     assert "never the default branch, nor one with staged entries or open uploads" in words
     assert "--confirm" not in words
     assert "--confirm" in cli("expire", "run", "--help")[1]

@@ -8,10 +8,10 @@ import pytest
 
 # Imported by every Python that is started with this on its path, executors too. There are pieces enough for a worker.
 GONE = """
-from desilt.executors import fitting
+from desilt.executors import by_size
 from desilt.inventory import listing
 
-fitting.IN_ONE_PROCESS = {alone}
+by_size.IN_ONE_PROCESS = {alone}
 listing.PARTITIONS_TO_A_STRETCH = 1
 
 def gone(_):

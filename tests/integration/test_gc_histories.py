@@ -28,7 +28,7 @@ from desilt.lake import Lake, staging
 from desilt.lake.gate import LakeGate
 from desilt.lake.lake import locate
 from desilt.lake.repository import LakeRepository
-from desilt.lake.writing import Writer
+from desilt.lake.writes import Writer
 from desilt.objects import open_store
 from desilt.objects.cloud import CloudStore
 from desilt.objects.local import LocalStore

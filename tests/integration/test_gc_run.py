@@ -8,7 +8,7 @@ import pytest
 from desilt.errors import Unreadable
 from desilt.executors.executor import HERE
 from desilt.executors.on_spark import OnSpark
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake.gate import LakeGate
@@ -113,7 +113,7 @@ def test_a_hold_made_between_two_looks_at_commits_is_heeded(repo, monkeypatch):
     real, made = LakeSource.distrust, []
 
     def held_meanwhile(source, damaged):
-        made.append(holding.hold(repo, HoldKind.ADDRESS, lost, reason="an order"))
+        made.append(holds.hold(repo, HoldKind.ADDRESS, lost, reason="an order"))
         real(source, damaged)
 
     monkeypatch.setattr(LakeSource, "distrust", held_meanwhile)

@@ -10,7 +10,7 @@ import pytest
 
 from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.domain.policy import parse
 from desilt.errors import FirstRun, OutgrownPolicy, Shrinks
 from desilt.executors.executor import HERE
@@ -19,8 +19,8 @@ from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.guarded import refusal
 from desilt.jobs.lifecycle import job as lifecycle
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.lifecycle import lint as linting
-from desilt.jobs.lifecycle import setting
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, schema
 from desilt.objects import open_store
@@ -29,7 +29,7 @@ from desilt.records.database import open_database
 from desilt.runs.steps import Action
 from desilt.sweep.limits import Limits
 from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
-from words import contents, days, stored
+from words import collecting, contents, days, stored
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -39,7 +39,7 @@ ALL = Limits(confirm=True, max_share=1.0, allow_empty=True)
 
 def set_policy(repo, document):
     policy = parse(document)
-    return setting.keep(repo, policy, linting.findings(repo, policy))
+    return kept_policy.keep(repo, policy, linting.findings(repo, policy))
 
 
 def lifecycle_run(repo, limits=USUAL, **ask):
@@ -147,7 +147,7 @@ def test_small_steps_on_many_days_do_not_drain_a_lake(repo):
 
 
 def test_a_lake_that_turns_over_is_not_refused(repo):
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 6}}))
+    kept_policy.keep(repo, parse({"logs": {"prefix": "logs/", "days": 6}}))
     for day in range(14):
         for number in range(6):
             repo.put("main", f"logs/{day}/{number}", b"x")
@@ -244,7 +244,7 @@ def dead(repo):
 
 
 def collected(repo, limits=USUAL, **ask):
-    return run(collection.job, repo, HERE, collection.job.ask(**ask), limits)[-1].swept.removed
+    return run(collection.job, repo, HERE, collecting(**ask), limits)[-1].swept.removed
 
 
 def test_a_collection_that_leaves_less_alone_is_confirmed_again(repo, dead):

@@ -15,7 +15,7 @@ from desilt.domain.policy import parse
 from desilt.errors import BadRequest
 from desilt.executors.executor import HERE
 from desilt.executors.on_spark import OnSpark
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.explain.explain import explain
@@ -34,7 +34,7 @@ from desilt.runs.steps import Action
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle, pinned
 from odd_paths import commit_odd, listed, stage_odd, text
-from words import days
+from words import collecting, days
 
 START = datetime(1998, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -127,17 +127,17 @@ def test_what_a_policy_keeps_stays(repo, odd, keep, stay):
 
 
 def test_a_hold_on_a_prefix_keeps_them_and_one_made_after_the_plan_too(repo, odd):
-    holding.hold(repo, HoldKind.PREFIX, "tmp/a", reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, "tmp/a", reason="audit")
     days(repo, 11)
     report = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=parse(TEN_DAYS)))
-    holding.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="another audit")
+    holds.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="another audit")
     sweep(repo, HERE, report.run, SURE)
     assert set(oracle.stored(repo)) == {odd[path] for path in (BAD, NUL, GOOD)}
 
 
 def test_a_hold_on_a_prefix_is_text(repo):
     with pytest.raises(BadRequest, match="UTF-8"):
-        holding.hold(repo, HoldKind.PREFIX, text(b"tmp/\xff"), reason="audit")
+        holds.hold(repo, HoldKind.PREFIX, text(b"tmp/\xff"), reason="audit")
 
 
 def test_one_object_under_two_paths_goes_when_both_let_it(repo, odd):
@@ -194,7 +194,7 @@ def collect(repo):
     limit = oracle.old(repo, repo.clock())
     before, wanted = set(oracle.stored(repo)), oracle.collectable_objects(repo, limit)
     dead = oracle.collectable_commits(repo, limit)
-    run(collection.job, repo, HERE, collection.job.ask(), SURE)
+    run(collection.job, repo, HERE, collecting(), SURE)
     assert before - set(oracle.stored(repo)) == wanted
     assert not dead & set(oracle.history(repo))
     assert check(repo).sound
@@ -217,7 +217,7 @@ def test_a_held_prefix_keeps_what_only_a_deleted_branch_had(repo):
         repo.create_branch(branch, "main")
         (lone[branch],) = commit_odd(repo, branch, branch.encode() + b"/\xff")
         repo.delete_branch(branch)
-    holding.hold(repo, HoldKind.PREFIX, "dev/", reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, "dev/", reason="audit")
     days(repo, 30)
     assert collect(repo) == {lone["qa"]}
 
@@ -231,7 +231,7 @@ def test_pins_tell_what_keeps_them(repo):
     repo.remove("main", text(BAD))
     repo.commit("main", "without")
     stage_odd(repo, "main", b"staged\xff")
-    holding.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="audit")
     found = pins(repo, HERE)
     told = {frozenset([pin.name]): pin.alone for pin in found.pins}
     told |= {frozenset(group.pins): group.amount for group in found.groups}
@@ -241,7 +241,7 @@ def test_pins_tell_what_keeps_them(repo):
 
 
 def test_an_object_is_explained_by_its_path_and_by_its_address(repo, odd):
-    holding.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="audit")
+    holds.hold(repo, HoldKind.PREFIX, "tmp/bad", reason="audit")
     for one in (*explain(repo, text(BAD)), *explain(repo, odd[BAD]), *explain(repo, text(BAD), ref="main")):
         assert (one.address, one.paths, one.verdict) == (odd[BAD], (text(BAD),), "committed")
         assert [hold.reason for hold in one.orders] == ["audit"]

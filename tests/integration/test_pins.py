@@ -11,7 +11,7 @@ from desilt.domain.policy import parse
 from desilt.errors import NotReadBack, Unreadable
 from desilt.executors.executor import HERE, Here
 from desilt.executors.on_spark import OnSpark
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.pins.pins import pins
 from desilt.jobs.runner import run
@@ -159,10 +159,10 @@ def test_holds_of_every_kind_keep_what_they_name(repo):
     repo.reset("main", prefix="")
     put(repo, "main", "e")
     repo.delete_branch("dev")
-    at_ref = holding.hold(repo, HoldKind.REF, first.id, reason="audit")
-    below = holding.hold(repo, HoldKind.PREFIX, "logs/", reason="law")
-    one = holding.hold(repo, HoldKind.ADDRESS, loose, reason="me")
-    past = holding.hold(repo, HoldKind.PREFIX, "c", reason="over", until=DAY)
+    at_ref = holds.hold(repo, HoldKind.REF, first.id, reason="audit")
+    below = holds.hold(repo, HoldKind.PREFIX, "logs/", reason="law")
+    one = holds.hold(repo, HoldKind.ADDRESS, loose, reason="me")
+    past = holds.hold(repo, HoldKind.PREFIX, "c", reason="over", until=DAY)
     repo.set_clock(START + 2 * DAY)
     names = [f"hold {hold.id} ({hold.reason})" for hold in (at_ref, below, one, past)]
     assert kept(repo) == {
@@ -194,7 +194,7 @@ def test_paths_are_read_only_for_holds_on_prefixes(repo, monkeypatch):
     monkeypatch.setattr(Files, "rows", lambda *words: asked.append(words[3]) or read(*words))
     pins(repo, HERE)
     assert not any("path" in columns for columns in asked)
-    holding.hold(repo, HoldKind.PREFIX, "a", reason="law")
+    holds.hold(repo, HoldKind.PREFIX, "a", reason="law")
     pins(repo, HERE)
     assert any("path" in columns for columns in asked)
 

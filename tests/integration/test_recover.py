@@ -14,12 +14,12 @@ from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, FencedOff, FirstRun, Locked, StagedLost, WentBack, WrongTime
 from desilt.executors.executor import HERE
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs import runner as running
 from desilt.jobs.collect import job as collection
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, journal, moves, restored, schema, traces
 from desilt.lake.fsck import check
@@ -242,14 +242,14 @@ def test_a_hold_whose_lifting_is_the_last_on_record_stays(repo, told):
     committed(repo, "logs/a", "data/b")
     copy = backup(repo.database)
     repo.create_tag("v1", "main")
-    hold = holding.hold(repo, HoldKind.PREFIX, "logs/", reason="a court's order")
-    lift = partial(holding.lift, hold_id=hold.id)
+    hold = holds.hold(repo, HoldKind.PREFIX, "logs/", reason="a court's order")
+    lift = partial(holds.lift, hold_id=hold.id)
     lift(repo) if told else cut_off(repo, lift)
     put_back(repo.database, copy)
     found, made = recovery.survey(repo), recover(repo)
     assert made.moves == 2
     assert f"left the last one out (hold {hold.id} lifted" in sentence(made, found)
-    assert [one.id for one in holding.every(repo)] == [hold.id]
+    assert [one.id for one in holds.every(repo)] == [hold.id]
     repo.create_tag("v2", "main")
     moves.check(repo.core)
 
@@ -272,28 +272,28 @@ def test_a_commit_that_was_cut_off_and_whose_table_is_gone_since_is_left_out(rep
 def test_a_policy_that_was_cut_off_is_set_and_whoever_runs_by_it_is_asked(repo):
     """Whoever set it may have seen the other one since."""
     committed(repo, "logs/a", "logs/b", "data/c")
-    setting.keep(repo, LOGS)
+    kept_policy.keep(repo, LOGS)
     later(repo, days=9)
     run(lifecycle.job, repo, HERE, lifecycle.job.ask(), ALL)
-    setting.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
+    kept_policy.keep(repo, parse({"logs": {"prefix": "logs/", "days": 90}}))
     committed(repo, "logs/d")
     later(repo, days=9)
-    cut_off(repo, lambda repo: setting.keep(repo, LOGS))
+    cut_off(repo, lambda repo: kept_policy.keep(repo, LOGS))
     with pytest.raises(FirstRun):
         run(lifecycle.job, repo, HERE, lifecycle.job.ask(), Limits(max_share=1.0))
-    assert setting.kept(repo).policy == LOGS
+    assert kept_policy.kept(repo).policy == LOGS
 
 
 def test_what_was_agreed_to_before_a_recovery_is_asked_again(repo):
     """The last policy on record may be one that was cut off: a run by it is looked at first."""
     usual = Limits(max_share=1.0)
     committed(repo, "logs/a", "logs/b", "data/c")
-    setting.keep(repo, LOGS)
+    kept_policy.keep(repo, LOGS)
     later(repo, days=9)
     run(lifecycle.job, repo, HERE, lifecycle.job.ask(), ALL)
     committed(repo, "logs/d")
     copy = backup(repo.database)
-    setting.keep(repo, LOGS)
+    kept_policy.keep(repo, LOGS)
     put_back(repo.database, copy)
     later(repo, hours=1)
     recover(repo)

@@ -8,10 +8,10 @@ from copies import backup, brought_back, put_back, refs_of
 from desilt.domain.policy import parse
 from desilt.errors import WentBack
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import run
 from desilt.lake import Lake, moves
 from desilt.lake.fsck import check
@@ -45,8 +45,8 @@ def test_a_week_that_the_database_lost_is_in_the_bucket(lake, monkeypatch):
     for number in range(3):
         repo.put("main", f"work/{number}", b"a week's work")
         repo.commit("main", f"day {number}")
-    holding.hold(repo, HoldKind.PREFIX, "work/", reason="audit")
-    setting.keep(repo, parse({"old": {"prefix": "old/", "days": 3}}))
+    holds.hold(repo, HoldKind.PREFIX, "work/", reason="audit")
+    kept_policy.keep(repo, parse({"old": {"prefix": "old/", "days": 3}}))
     whole, stored = backup(lake.database), set(oracle.stored(repo))
     put_back(lake.database, copy)
     for job, ask in (

@@ -38,12 +38,12 @@ from desilt.errors import (
     WrongTime,
 )
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, schema
 from desilt.objects import open_store
@@ -65,7 +65,7 @@ JOBS = {
     "gc": (uncommitted.job, {}),
     "lifecycle": (lifecycle.job, {}),
     "expire": (expiration.job, {"wish": Expiry(START + 10 * DAY)}),
-    "collect": (collection.job, {}),
+    "collect": (collection.job, {"unreached_for": timedelta(0)}),
 }
 BEGUN = ("runs", "journal", "intents", "repositories")  # a run that comes to its end as it looks at what it is to take
 EVERY, REMOVING = tuple(JOBS), ("gc", "lifecycle", "collect")  # to expire is to edit history; no object goes
@@ -133,7 +133,7 @@ def case(request, lake):
     for path in ("dropped/a", "dropped/b"):
         repo.put("main", path, path.encode())
     repo.reset("main")
-    setting.keep(repo, POLICY)
+    kept_policy.keep(repo, POLICY)
     lake.clock.now += 20 * DAY
     commit(repo, "main", "data/new")
     with ExitStack() as stack:
@@ -198,7 +198,7 @@ def nothing_at_all_is_held(case):
         case.repo.commit("left", "all there is")
     if case.job is collection.job:
         case.repo.delete_branch("left")
-    setting.keep(case.repo, parse({"logs": {"prefix": "logs/", "days": 10}}))
+    kept_policy.keep(case.repo, parse({"logs": {"prefix": "logs/", "days": 10}}))
     case.clock.now += 20 * DAY
     return case.both(replace(SURE, allow_empty=False))
 
@@ -206,7 +206,7 @@ def nothing_at_all_is_held(case):
 @refused(PolicyReplaced, "plan again", "gc", "lifecycle")
 def the_policy_is_another_one_since(case):
     made = case.planned()
-    setting.keep(case.repo, parse({"logs": {"prefix": "logs/", "days": 12}}))
+    kept_policy.keep(case.repo, parse({"logs": {"prefix": "logs/", "days": 12}}))
     with case.repo.database.write() as tx:
         tx.execute("UPDATE repositories SET ticket_life = ticket_life * 2")
     lake = Lake(case.repo.database, case.repo.store, clock=case.clock)
@@ -224,7 +224,7 @@ def history_was_edited_since(case):
 @refused(HeldSince, "before somebody ordered a prefix to be held; plan again", "collect", may_change=BEGUN)
 def a_prefix_is_held_since(case):
     made = case.planned()
-    holding.hold(case.repo, HoldKind.PREFIX, "data/", reason="because")
+    holds.hold(case.repo, HoldKind.PREFIX, "data/", reason="because")
     return [case.sweep(made)]
 
 

@@ -8,7 +8,7 @@ from desilt.domain.policy import parse
 from desilt.errors import FirstRun, PolicyReplaced
 from desilt.executors.executor import HERE
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake
 from desilt.lake.changes import PolicySet
@@ -139,7 +139,7 @@ def hold(repo, commit):
 
 
 def test_a_policy_that_is_replaced_before_the_last_branch_went_keeps_the_rest(repo, monkeypatch):
-    setting.keep(repo, POLICY)
+    kept_policy.keep(repo, POLICY)
     days(repo, 15)
     real = LakeEditor._delete
 

@@ -3,9 +3,9 @@
 import pytest
 
 from desilt.domain.entry import encode_path
-from desilt.lake import writing
+from desilt.lake import writes
 
 
 @pytest.fixture(autouse=True)
 def _any_path_may_be_written_to(monkeypatch):
-    monkeypatch.setattr(writing, "new_path", encode_path)
+    monkeypatch.setattr(writes, "new_path", encode_path)

@@ -50,7 +50,7 @@ from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from expirations import KEEPS, Before, below
 from lake_model import NAMES, PATHS, PLAIN, ModelBranch, ModelCommit, three_way
-from words import days, lift_hold
+from words import collecting, days, lift_hold
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -347,10 +347,10 @@ class Forgetting(Aging):
             {TABLES + name for name in oracle.dead_tables(self.repo, before)},
         )
         self.repo.store.keeps = {self.repo.prefix + name for name in keeps}
-        removed = self.collected_by(lambda: run(collection.job, self.repo, HERE, collection.job.ask(**ask), ALL))
+        removed = self.collected_by(lambda: run(collection.job, self.repo, HERE, collecting(**ask), ALL))
         self.repo.store.keeps = set()
         self.compare(removed, (wanted[0], wanted[1] - keeps, wanted[2] - keeps))
-        again = self.collected_by(lambda: run(collection.job, self.repo, HERE, collection.job.ask(**ask), ALL))
+        again = self.collected_by(lambda: run(collection.job, self.repo, HERE, collecting(**ask), ALL))
         assert again == (set(), set(), (wanted[2] & keeps) - removed[2])
 
     def compare(self, removed, wanted):
@@ -384,7 +384,7 @@ class Forgetting(Aging):
     def plan_a_collection(self):
         before = oracle.old(self.repo, self.repo.clock())
         there = set(oracle.stored(self.repo)), oracle.tables(self.repo).keys(), oracle.history(self.repo)
-        report = plan(collection.job, self.repo, HERE)
+        report = plan(collection.job, self.repo, HERE, collecting())
         assert (set(oracle.stored(self.repo)), oracle.tables(self.repo).keys(), oracle.history(self.repo)) == there
         if self.cut == 1 or not oracle.held(self.repo, HoldKind.PREFIX):
             assert report.history["commits collected"] == len(oracle.collectable_commits(self.repo, before))
@@ -525,7 +525,7 @@ def gone_by(repo, **ask):
     wanted = oracle.collectable_commits(repo, before), oracle.collectable_objects(repo, before)
     tables = oracle.dead_tables(repo, before)
     made, there, files = oracle.history(repo).keys(), set(oracle.stored(repo)), oracle.tables(repo).keys()
-    run(collection.job, repo, HERE, collection.job.ask(**ask), ALL)
+    run(collection.job, repo, HERE, collecting(**ask), ALL)
     gone = made - oracle.history(repo).keys(), there - set(oracle.stored(repo))
     assert gone == wanted
     assert files - oracle.tables(repo).keys() == tables
@@ -688,7 +688,7 @@ def test_what_a_lifecycle_run_removed_is_not_asked_for_again(repo):
     policy = parse({"r": {"prefix": "", "days": 2}})
     assert run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy), ALL)[-1].swept.removed == 1
     repo.delete_branch("again")
-    report = run(collection.job, repo, HERE, collection.job.ask(), ALL)[-1]
+    report = run(collection.job, repo, HERE, collecting(), ALL)[-1]
     assert report.history[TOLD] == 1
     assert (report.swept.gone, report.swept.held_again) == (0, 0)
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.errors import BeingCollected, CommitGone
 from desilt.executors.executor import HERE
 from desilt.jobs.gc import job as uncommitted

@@ -15,12 +15,12 @@ import pytest
 
 from desilt.errors import CommitGone, EditedSince, HeldSince, PlanOutdated, WrongTime
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.collect import job as collection
 from desilt.jobs.runner import plan, sweep
 from desilt.lake import editor
-from desilt.lake.committing import Signature
 from desilt.lake.fsck import check
+from desilt.lake.heads import Signature
 from desilt.records import locks
 from desilt.records.holds import HoldKind
 from desilt.testing import oracle
@@ -36,6 +36,7 @@ from small_lake import (
     the_rest_goes,
     whatever,
 )
+from words import collecting
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ def between(number, act):
 def race(small, events, number):
     """Plan; then, before step ``number`` of the sweep, let it happen. Whether that step came, and who was refused."""
     with small.again() as (repo, opened):
-        planned = plan(collection.job, repo, HERE, collection.job.ask(keep_runs=KEEP_RUNS)).run
+        planned = plan(collection.job, repo, HERE, collecting(keep_runs=KEEP_RUNS)).run
         seen, told = [Seen(repo)], []
 
         def happen():
@@ -78,7 +79,7 @@ def race(small, events, number):
 @cache
 def steps_of(small):
     with small.again() as (repo, opened):
-        planned, steps = plan(collection.job, repo, HERE).run, Steps()
+        planned, steps = plan(collection.job, repo, HERE, collecting()).run, Steps()
         sweep(opened(steps), HERE, planned, ALL)
         return steps.taken
 
@@ -142,7 +143,7 @@ def test_at_no_step_is_a_commit_without_its_parents_or_an_object_gone_that_a_com
 
 
 def plan_then(small, repo, *events):
-    planned = plan(collection.job, repo, HERE).run
+    planned = plan(collection.job, repo, HERE, collecting()).run
     for event in events:
         EVENTS[event](repo, small)
     return planned, Seen(repo)
@@ -212,7 +213,7 @@ def test_tables_that_come_back_after_the_plan_stay(small):
 
 def test_a_plan_from_before_history_was_edited_is_refused(small):
     with small.again() as (repo, _):
-        planned = plan(collection.job, repo, HERE).run
+        planned = plan(collection.job, repo, HERE, collecting()).run
         collect(repo)
         with pytest.raises(EditedSince):
             sweep(repo, HERE, planned, ALL)
@@ -227,7 +228,7 @@ SLOW = {
     "a revert": lambda repo, small: repo.revert("main", small.id["c4"]),
     "a branch": lambda repo, small: repo.create_branch("saved", small.id["s2"]),
     "a tag": lambda repo, small: repo.create_tag("saved", small.id["s2"]),
-    "a hold": lambda repo, small: holding.hold(repo, HoldKind.REF, small.id["s2"], reason="because"),
+    "a hold": lambda repo, small: holds.hold(repo, HoldKind.REF, small.id["s2"], reason="because"),
     "a hold on an object": EVENTS["a hold on an object"],
     "a copy of bytes": lambda repo, small: repo.copy(small.id["s2"], "t", "main", "t"),
     "tables that come back": lambda repo, _: (repo.remove("main", "e"), repo.commit("main", "one less")),

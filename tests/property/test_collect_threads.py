@@ -17,10 +17,10 @@ import pytest
 
 from desilt.clock import ManualClock
 from desilt.domain.expiry import Expiry
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.errors import BadRequest, Conflict, Gone, Locked, NotFound, Refused
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
@@ -30,6 +30,7 @@ from desilt.objects import open_store
 from desilt.records.database import open_database
 from desilt.records.holds import HoldKind
 from desilt.sweep.limits import Limits
+from words import collecting
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,7 +84,7 @@ class Scene:
     def look(self):
         """Everything that a ref or a hold has is what was written, and the repository is sound."""
         repo = self.repository()
-        held = [hold.value for hold in holding.every(repo) if hold.kind is HoldKind.REF and hold.counts(self.clock.now)]
+        held = [hold.value for hold in holds.every(repo) if hold.kind is HoldKind.REF and hold.counts(self.clock.now)]
         for ref in [*(branch.name for branch in repo.branches()), *(tag.name for tag in repo.tags()), *held]:
             for entry in repo.list(ref):
                 assert b"".join(repo.get(ref, entry.path)) == self.bytes[entry.address]
@@ -165,22 +166,22 @@ class Writer:
         self.bytes[self.repo.copy(commit, path, self.some_branch(), path).address] = body
 
     def hold(self):
-        if len(holding.every(self.repo)) < 3:
+        if len(holds.every(self.repo)) < 3:
             until = self.chance.choice([HOUR, 50 * HOUR])
-            holding.hold(self.repo, HoldKind.REF, self.some_commit(), reason="audit", until=until)
+            holds.hold(self.repo, HoldKind.REF, self.some_commit(), reason="audit", until=until)
 
     def lift(self):
-        for hold in holding.every(self.repo)[:1]:
-            holding.lift(self.repo, hold.id)
+        for hold in holds.every(self.repo)[:1]:
+            holds.lift(self.repo, hold.id)
 
 
 def collect(repo, chance):
-    ask = collection.job.ask(older_than=HOUR, keep_runs=chance.choice([0, 3, 50]) * HOUR)
+    ask = collecting(older_than=HOUR, keep_runs=chance.choice([0, 3, 50]) * HOUR)
     return run(collection.job, repo, HERE, ask, ALL)
 
 
 def collect_later(repo, _chance):
-    made = plan(collection.job, repo, HERE, collection.job.ask(older_than=HOUR)).run
+    made = plan(collection.job, repo, HERE, collecting(older_than=HOUR)).run
     time.sleep(0.1)
     return sweep(repo, HERE, made, ALL)
 

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from desilt.domain.expiry import Expiry, Omission
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.errors import BadRequest, DesiltError, PlanOutdated
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, schema
@@ -125,11 +125,11 @@ class Scene:
         self.repo.delete_tag(f"v{name % 3}")
 
     def hold(self, where):
-        holding.hold(self.repo, HoldKind.REF, self.commit_at(where), reason="because")
+        holds.hold(self.repo, HoldKind.REF, self.commit_at(where), reason="because")
 
     def lift(self, pick):
-        if found := holding.every(self.repo):
-            holding.lift(self.repo, found[pick % len(found)].id)
+        if found := holds.every(self.repo):
+            holds.lift(self.repo, found[pick % len(found)].id)
 
     def stage(self, where):
         self.repo.put(self.branch_at(where), "staged", b"staged")

@@ -25,7 +25,7 @@ from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, schema
 from desilt.lake.fsck import check
 from desilt.lake.layout import DATA
-from desilt.lake.linking import PhysicalAddress
+from desilt.lake.links import PhysicalAddress
 from desilt.objects import open_store
 from desilt.records import ledger, watermarks
 from desilt.records.database import open_database

@@ -22,12 +22,12 @@ from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import DesiltError
 from desilt.executors.executor import HERE
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import run
 from desilt.lake import Lake, schema
 from desilt.objects import open_store
@@ -88,7 +88,7 @@ class Pond:
         repo.commit("main", "young")
         self.clock.now += DAY
         self.later = self.clock.now
-        setting.keep(repo, POLICY)
+        kept_policy.keep(repo, POLICY)
         self.uid = repo.uid
 
     def _lake(self, database, store):
@@ -130,7 +130,7 @@ def judged(name, repo):
 
 def expired(repo, now):
     """By the policy that is set by then."""
-    return oracle.expired(repo, setting.kept(repo).policy, now)
+    return oracle.expired(repo, kept_policy.kept(repo).policy, now)
 
 
 JOBS = ("gc", "lifecycle", "collect", "expire")
@@ -144,15 +144,15 @@ def any_of(found, number):
 
 
 def hold_an_address(repo, number, _pond):
-    holding.hold(repo, HoldKind.ADDRESS, any_of(oracle.stored(repo), number), reason="a court's order")
+    holds.hold(repo, HoldKind.ADDRESS, any_of(oracle.stored(repo), number), reason="a court's order")
 
 
 def hold_a_prefix(repo, number, _pond):
-    holding.hold(repo, HoldKind.PREFIX, ("logs/", "only/", "logs/2")[number % 3], reason="a court's order")
+    holds.hold(repo, HoldKind.PREFIX, ("logs/", "only/", "logs/2")[number % 3], reason="a court's order")
 
 
 def hold_a_commit(repo, number, _pond):
-    holding.hold(repo, HoldKind.REF, any_of(oracle.history(repo), number), reason="a court's order")
+    holds.hold(repo, HoldKind.REF, any_of(oracle.history(repo), number), reason="a court's order")
 
 
 def branch_off(repo, number, _pond):
@@ -199,7 +199,7 @@ def delete_a_branch(repo, number, _pond):
 
 
 def change_the_policy(repo, _number, _pond):
-    setting.keep(repo, LOOSER)
+    kept_policy.keep(repo, LOOSER)
 
 
 def restore(repo, _number, _pond):
@@ -304,7 +304,7 @@ def test_an_order_made_while_a_job_looks_at_what_is_staged_is_kept_to(pond, name
         def look(source, *values):
             found = real(source, *values)
             for address in sorted(oracle.stored(repo)):
-                orders.append(holding.hold(repo, HoldKind.ADDRESS, address, reason="a court's order"))
+                orders.append(holds.hold(repo, HoldKind.ADDRESS, address, reason="a court's order"))
             return found
 
         monkeypatch.setattr(looks, look)

@@ -13,7 +13,7 @@ from desilt.domain.entry import decode_path
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest, Conflict, Gone, NotFound, NothingToCommit
 from desilt.executors.executor import Here
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.pins.pins import pins
@@ -112,10 +112,10 @@ class Life:
             HoldKind.ADDRESS: lambda: self.pick(sorted(oracle.stored(self.repo)) or ["none"]),
         }[kind]()
         until = self.pick([None, None, timedelta(days=2)])
-        holding.hold(self.repo, kind, value, reason=self.pick(["audit", "<b>"]), until=until)
+        holds.hold(self.repo, kind, value, reason=self.pick(["audit", "<b>"]), until=until)
 
     def lift(self):
-        holding.lift(self.repo, self.pick([hold.id for hold in holding.every(self.repo)] or ["none"]))
+        holds.lift(self.repo, self.pick([hold.id for hold in holds.every(self.repo)] or ["none"]))
 
     def wait(self):
         self.repo.set_clock(self.repo.clock() + timedelta(days=self.pick([1, 3])))

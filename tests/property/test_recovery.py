@@ -19,12 +19,12 @@ from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import DesiltError, WentBack
 from desilt.executors.executor import HERE
-from desilt.jobs import holding, trash
+from desilt.jobs import holds, trash
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import run
 from desilt.lake import Lake, moves, schema
 from desilt.lake.fsck import check
@@ -62,7 +62,7 @@ class Lakeside:
         lake = Lake(self.database, store, clock=self.clock, raggedness=3)
         self.repo = lake.create_repository("side", ticket_life=timedelta(hours=1))
         self.names = iter(range(10**6))
-        setting.keep(self.repo, POLICY)
+        kept_policy.keep(self.repo, POLICY)
 
     def days(self, count):
         for _ in range(count):
@@ -130,10 +130,10 @@ class Lakeside:
             HoldKind.REF: self.commit_id,
             HoldKind.ADDRESS: lambda: self.chance.choice(sorted(oracle.stored(self.repo))),
         }[kind]()
-        holding.hold(self.repo, kind, named, reason="because")
+        holds.hold(self.repo, kind, named, reason="because")
 
     def lift(self):
-        holding.lift(self.repo, self.chance.choice(holding.every(self.repo)).id)
+        holds.lift(self.repo, self.chance.choice(holds.every(self.repo)).id)
 
     def gc(self):
         run(uncommitted.job, self.repo, HERE, uncommitted.job.ask(action=self.action()), ALL)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from desilt.api import asking
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport, shown
 from desilt.api.words import (
@@ -15,14 +14,14 @@ from desilt.api.words import (
     GcWords,
     LifecycleRunWords,
     LifecycleWords,
-    PolicyLike,
     flag_of,
-    policy_of,
 )
 from desilt.api.workplace import Workplace
 from desilt.domain.policy import Policy
 from desilt.jobs import registry, runner
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy, lint
+from desilt.jobs.lifecycle.policy_file import PolicyLike, policy_of
+from desilt.jobs.request import to_plan, to_run
 
 
 class Face:
@@ -37,13 +36,13 @@ class Face:
 
     def _plan(self, said: Mapping[str, Any]) -> PlannedRun:
         repository = self._place.repository
-        request = asking.to_plan(self._job, repository, said)
-        return PlannedRun(self._place, runner.plan(self._job, repository, self._place.executor, request))
+        asked = to_plan(self._job, repository, said)
+        return PlannedRun(self._place, runner.plan(self._job, repository, self._place.executor, asked))
 
     def _run(self, said: Mapping[str, Any]) -> RunReport:
         repository = self._place.repository
-        request, limits = asking.to_run(self._job, repository, said)
-        return shown(runner.run(self._job, repository, self._place.executor, request, limits)[-1])
+        asked, limits = to_run(self._job, repository, said)
+        return shown(runner.run(self._job, repository, self._place.executor, asked, limits)[-1])
 
     def __repr__(self) -> str:
         return f"<job {self.name} of {self._place.opened.repository.name!r}>"
@@ -87,12 +86,12 @@ class LifecycleFace(Face):
     def set(self, policy: PolicyLike, *, confirm: bool = False) -> Policy:
         """Let later runs go by ``policy``; with ``confirm``, whatever lint wants said twice."""
         repository, wanted = self._place.repository, policy_of(policy)
-        found = setting.given(repository, wanted, confirm=flag_of("confirm", confirm))
-        return setting.keep(repository, wanted, found).policy
+        found = lint.given(repository, wanted, confirm=flag_of("confirm", confirm))
+        return kept_policy.keep(repository, wanted, found).policy
 
     def get(self) -> Policy:
         """The policy that runs go by."""
-        return setting.kept(self._place.repository).policy
+        return kept_policy.kept(self._place.repository).policy
 
 
 class ExpireFace(Face):

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from desilt.api.words import end_of, text_of
 from desilt.api.workplace import Workplace
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.records.holds import Hold
 
 
@@ -29,20 +29,20 @@ class HoldList:
         ``until`` is a moment, or a length of time such as ``"30d"``; None: for good.
         """
         named = {"prefix": prefix, "ref": ref, "address": address}
-        kind, value = holding.one_of(**{name: text_of(name, given) for name, given in named.items()})
-        return holding.hold(
+        kind, value = holds.one_of(**{name: text_of(name, given) for name, given in named.items()})
+        return holds.hold(
             self._place.repository, kind, value, reason=text_of("reason", reason) or "", until=end_of("until", until)
         )
 
     def lift(self, hold: str | Hold) -> None:
         """What it kept is again as old as it is."""
-        holding.lift(self._place.repository, hold.id if isinstance(hold, Hold) else text_of("hold", hold) or "")
+        holds.lift(self._place.repository, hold.id if isinstance(hold, Hold) else text_of("hold", hold) or "")
 
     def __iter__(self) -> Iterator[Hold]:
-        return iter(holding.every(self._place.repository))
+        return iter(holds.every(self._place.repository))
 
     def __len__(self) -> int:
-        return len(holding.every(self._place.repository))
+        return len(holds.every(self._place.repository))
 
     def __repr__(self) -> str:
         return f"<{len(self)} holds on {self._place.repository.name!r}>"

@@ -7,12 +7,13 @@ import pyarrow as pa
 
 from desilt.api.removals import removals
 from desilt.api.report import RunReport, shown
-from desilt.api.words import LimitWords, limits_of
+from desilt.api.words import LimitWords
 from desilt.api.workplace import Workplace
 from desilt.domain.run import Run, started
 from desilt.errors import Refused
 from desilt.jobs import registry, runner
 from desilt.jobs.guarded import refusal
+from desilt.jobs.request import limits_of
 from desilt.render.card import card
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder

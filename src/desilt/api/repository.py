@@ -9,15 +9,16 @@ from desilt.api.face import CollectFace, ExpireFace, GcFace, JobFace, LifecycleF
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport, shown
-from desilt.api.words import Moment, PolicyLike, Span, flag_of, moment_of, number_of, policy_of, span_of, text_of
+from desilt.api.words import Moment, Span, flag_of, moment_of, number_of, span_of, text_of
 from desilt.api.workplace import Workplace
 from desilt.errors import BadRequest
+from desilt.executors.by_size import BySize
 from desilt.executors.executor import Executor
-from desilt.executors.fitting import Fitting
 from desilt.executors.on_spark import OnSpark
 from desilt.jobs import registry, trash
 from desilt.jobs.explain.explain import explain
 from desilt.jobs.explain.explanation import Explanation
+from desilt.jobs.lifecycle.policy_file import PolicyLike, policy_of
 from desilt.jobs.lifecycle.simulate import Rehearsal, simulate
 from desilt.jobs.pins.pins import LIMIT, pins
 from desilt.repository.opening import open_uri
@@ -42,7 +43,7 @@ def open_repository(
     """
     if not isinstance(uri, str | os.PathLike):
         raise BadRequest(f"a repository is named by a text, such as './lake#mine', not by {type(uri).__name__}")
-    executor: Executor = Fitting() if spark is None else OnSpark(spark)
+    executor: Executor = BySize() if spark is None else OnSpark(spark)
     return OpenRepository(Workplace(open_uri(os.fspath(uri), db=text_of("db", db)), executor))
 
 

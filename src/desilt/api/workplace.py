@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from desilt.errors import BadRequest
+from desilt.executors.by_size import BySize
 from desilt.executors.executor import Executor
-from desilt.executors.fitting import Fitting
 from desilt.repository.opening import Opened
 from desilt.repository.protocol import Repository
 
@@ -28,6 +28,6 @@ class Workplace:
         """Twice is once."""
         if not self.closed:
             self.closed = True
-            if isinstance(self.executor, Fitting):
+            if isinstance(self.executor, BySize):
                 self.executor.close()
             self.opened.close()

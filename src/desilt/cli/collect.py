@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.job import Words, plan_and_show, run_and_show, with_limits
 from desilt.cli.params import MOMENT, SPAN
 from desilt.cli.place import with_executor
-from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_limits
 from desilt.executors.executor import Executor
 from desilt.jobs.collect import job as collection
 from desilt.repository.protocol import Repository
@@ -38,7 +38,7 @@ def with_scope(command: Command) -> Command:
     @click.option(
         "--unreached-for",
         type=SPAN,
-        default=collection.UNREACHED_FOR,
+        default=USUAL.unreached_for,
         help="Leave commits alone that a ref or an expiration released since.  [1d]",
     )
     @click.option("--keep-runs", type=SPAN, default=USUAL.keep_runs, help="Keep the folders of younger runs.  [90d]")

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.job import CLOCK_HELP, DEFAULT, Words, plan_and_show, run_and_show
 from desilt.cli.params import COUNTS, DAY_OR_SPAN, MOMENT, SHARE
 from desilt.cli.place import with_executor
 from desilt.cli.progress import Told
-from desilt.cli.sweeping import CLOCK_HELP, DEFAULT, Words, plan_and_show, run_and_show
-from desilt.domain.expiry import Omission, expiry
+from desilt.domain.expiry import Omission
 from desilt.errors import BadRequest
 from desilt.executors.executor import Executor, Here
 from desilt.jobs.expire import job as expiration
@@ -43,8 +43,8 @@ def with_wish(command: Command) -> Command:
     @click.option(
         "--keep",
         type=COUNTS,
-        help="Keep one commit, the newest, of each of the last N days, weeks, months, years that have any: "
-        "daily=7,weekly=4,monthly=12,yearly=3.",
+        help="Keep one commit, the newest, of each of the last N hours, days, weeks, months, years that have any: "
+        "hourly=24,daily=7,weekly=4,monthly=12,yearly=3.",
     )
     @click.option("--delete-expired-tags", is_flag=True, help="Tags on commits that are older go.")
     @click.option(
@@ -73,14 +73,15 @@ def with_wish(command: Command) -> Command:
         max_share: float,
         **rest: Any,
     ) -> None:
-        wish = expiry(
-            older_than,
-            now=now or repository.clock(),
-            keep={**({"last": keep_last} if keep_last else {}), **(keep or {})},
-            delete_tags=delete_expired_tags,
-            delete_branches=delete_expired_branches,
-        )
-        command(repository, *values, ask={"now": now, "wish": wish}, limits=Limits(max_share=max_share), **rest)
+        ask = {
+            "now": now,
+            "older_than": older_than,
+            "keep": keep,
+            "keep_last": keep_last,
+            "delete_expired_tags": delete_expired_tags,
+            "delete_expired_branches": delete_expired_branches,
+        }
+        command(repository, *values, ask=ask, limits=Limits(max_share=max_share), **rest)
 
     return wrapped
 

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
-from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.executors.executor import Executor
 from desilt.jobs.gc import job as uncommitted
 from desilt.repository.protocol import Repository

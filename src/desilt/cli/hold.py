@@ -8,7 +8,7 @@ from desilt.cli.common import with_repository
 from desilt.cli.output import done, emit, when
 from desilt.cli.params import END
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.lifecycle.paths import has_path
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.protocol import Repository
@@ -42,7 +42,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Keep what --prefix, --ref or --address names."""
-    made = holding.hold(repository, *holding.one_of(prefix, ref, address), reason=reason, until=until)
+    made = holds.hold(repository, *holds.one_of(prefix, ref, address), reason=reason, until=until)
     if made.kind is HoldKind.PREFIX and not as_json and not has_path(repository.source(HERE), made.value):
         click.echo(f"warning: no path begins with {made.value!r} today; look for a misspelling", err=True)
     end = f"until {when(made.until)} UTC" if made.until else "for good"
@@ -55,7 +55,7 @@ def add(
 def ls(repository: Repository, as_json: bool) -> None:
     """List holds, the oldest first, and whether each still counts."""
     now = repository.clock()
-    emit((row(one, now) for one in holding.every(repository)), COLUMNS, as_json=as_json, empty="There are no holds.")
+    emit((row(one, now) for one in holds.every(repository)), COLUMNS, as_json=as_json, empty="There are no holds.")
 
 
 @hold.command()
@@ -63,7 +63,7 @@ def ls(repository: Repository, as_json: bool) -> None:
 @click.argument("hold_id", metavar="ID")
 def rm(repository: Repository, hold_id: str, as_json: bool) -> None:
     """Lift the hold ID. What it kept goes with the next run, if it is old enough."""
-    holding.lift(repository, hold_id)
+    holds.lift(repository, hold_id)
     done(f"Hold {hold_id} is lifted", {"id": hold_id, "removed": True}, as_json=as_json)
 
 

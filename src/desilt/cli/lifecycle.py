@@ -8,19 +8,19 @@ import click
 
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
+from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.cli.output import done, emit, json_line, shown, when
 from desilt.cli.place import with_executor
 from desilt.cli.simulate import simulate
-from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy
 from desilt.domain.units import many
 from desilt.executors.executor import Executor
 from desilt.jobs.lifecycle import job as work
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.lifecycle import lint as linting
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle.kept_policy import Set
 from desilt.jobs.lifecycle.policy_file import read_policy, written
-from desilt.jobs.lifecycle.setting import Set
 from desilt.repository.protocol import Repository
 from desilt.sweep.limits import Limits
 
@@ -53,8 +53,8 @@ def set_(repository: Repository, file: BinaryIO, confirm: bool, as_json: bool) -
     first run that removes anything by the new one needs --confirm.
     """
     policy = read(file)
-    found = setting.given(repository, policy, confirm=confirm)
-    made = setting.keep(repository, policy, found)
+    found = linting.given(repository, policy, confirm=confirm)
+    made = kept_policy.keep(repository, policy, found)
     if not as_json:
         warn(found)
     repo = click.get_current_context().params["repo"]
@@ -66,7 +66,7 @@ def set_(repository: Repository, file: BinaryIO, confirm: bool, as_json: bool) -
 @with_repository
 def get(repository: Repository, as_json: bool) -> None:
     """Print the policy that runs go by, and when it was set; as YAML that `desilt lifecycle set` reads."""
-    made = setting.kept(repository)
+    made = kept_policy.kept(repository)
     if as_json:
         row = {**facts(repository, made), "policy": made.policy.to_json()}
         click.echo(json_line(row))
@@ -139,7 +139,7 @@ def with_policy(repository: Repository, ask: Words, file: BinaryIO | None, *, co
         work.set_policy(repository)  # where there is none, let nobody wait for Spark
         return ask
     policy = read(file)
-    found = setting.given(repository, policy, confirm=confirm)
+    found = linting.given(repository, policy, confirm=confirm)
     if not quiet:
         warn(found)
     return {**ask, "policy": policy}

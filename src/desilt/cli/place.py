@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from desilt.cli.progress import Told
+from desilt.executors.by_size import WITHOUT_SPARK, BySize
 from desilt.executors.executor import Executor, Watch
-from desilt.executors.fitting import WITHOUT_SPARK, Fitting
 
 Command = Callable[..., None]
 ALWAYS = -1  # nothing is done without Spark; yet it is not started before there is something to do
@@ -26,7 +26,7 @@ def with_executor(command: Command) -> Command:
         told = Told()
         wanted = on_spark or master is not None or SUBMITTED in os.environ
         begin = functools.partial(started, master=master)
-        executor = Fitting(told, spark=begin, without_spark=ALWAYS if wanted else WITHOUT_SPARK)
+        executor = BySize(told, spark=begin, without_spark=ALWAYS if wanted else WITHOUT_SPARK)
         try:
             command(*values, executor=executor, **rest)
         finally:

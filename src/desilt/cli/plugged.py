@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.cli.params import MOMENT, SHARE, SPAN
 from desilt.cli.place import with_executor
-from desilt.cli.sweeping import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.cli.verbosity import with_verbosity
 from desilt.errors import BadRequest, DesiltError, span
 from desilt.executors.executor import Executor

@@ -6,11 +6,11 @@ from datetime import timedelta
 import click
 
 from desilt.cli.common import with_repository
+from desilt.cli.job import CLOCK_HELP, with_limits
 from desilt.cli.output import done
 from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.reports import SWEPT_IN_PART, finish, show, told
-from desilt.cli.sweeping import CLOCK_HELP, with_limits
 from desilt.cli.ways_on import ways_past
 from desilt.executors.executor import Executor
 from desilt.jobs import trash

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from desilt.domain.history import SHORT
-from desilt.domain.keeping import Detour, KeepCounts, kept, walk_down
+from desilt.domain.keep_rules import Detour, KeepCounts, kept, walk_down
 from desilt.domain.potential import reach
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound, Unreadable

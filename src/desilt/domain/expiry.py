@@ -1,14 +1,14 @@
 """What a person wants of a history: all of it from before a moment expired, or a few commits left out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from desilt.domain.expiration import Expiration, Node, Ref, abandon, alone, expire
 from desilt.domain.history import SHORT
-from desilt.domain.keeping import KeepCounts
-from desilt.errors import BadRequest, DamagedRun, NotFound
+from desilt.domain.keep_rules import KeepCounts
+from desilt.errors import DamagedRun, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,6 @@ class Expiry:
 
     def facts(self) -> dict[str, Any]:
         return {**asdict(self), "before": self.before.astimezone(UTC).isoformat()}
-
-
-def expiry(
-    older_than: datetime | timedelta,
-    *,
-    now: datetime,
-    keep: Mapping[str, int] | None = None,
-    delete_tags: bool = False,
-    delete_branches: bool = False,
-) -> Expiry:
-    """What is from before a date, or so old at ``now``; ``keep`` counts commits by the names of :class:`KeepCounts`."""
-    before = older_than if isinstance(older_than, datetime) else now - older_than
-    unknown = sorted((keep or {}).keys() - {one.name for one in fields(KeepCounts)})
-    if unknown:
-        rules = ", ".join(one.name for one in fields(KeepCounts))
-        raise BadRequest(f"{unknown[0]!r} is not a rule of what to keep; there are {rules}")
-    return Expiry(before, KeepCounts(**keep) if keep else None, delete_tags, delete_branches)
 
 
 @dataclass(frozen=True, slots=True)

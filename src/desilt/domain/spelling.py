@@ -1,12 +1,13 @@
 """Moments, lengths of time, shares and counts as people write them: on a command line, in a notebook, in a file."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from desilt.domain.keep_rules import BUCKETS, KeepCounts
 from desilt.errors import BadRequest
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-RULES = ("daily", "weekly", "monthly", "yearly")
 
 
 def read_moment(text: str) -> datetime:
@@ -69,10 +70,25 @@ def read_counts(text: str) -> dict[str, int]:
     """``daily=7,weekly=4``."""
     found: dict[str, int] = {}
     for part in text.split(","):
-        match = re.fullmatch(rf"\s*({'|'.join(RULES)})\s*=\s*(\d{{1,6}})\s*", part)
+        match = re.fullmatch(rf"\s*({'|'.join(BUCKETS)})\s*=\s*(\d{{1,6}})\s*", part)
         if match is None:
-            raise BadRequest(f"{text!r} is not so many of {', '.join(RULES)}; write daily=7,weekly=4")
+            raise BadRequest(f"{text!r} is not so many of {', '.join(BUCKETS)}; write daily=7,weekly=4")
         if match[1] in found:
             raise BadRequest(f"{text!r} has {match[1]} twice; write it once")
         found[match[1]] = int(match[2])
     return found
+
+
+def read_keep(given: object) -> KeepCounts:
+    """``daily=7,weekly=4``, or the same as a mapping."""
+    counts = read_counts(given) if isinstance(given, str) else given
+    if isinstance(counts, KeepCounts):
+        return counts
+    if not isinstance(counts, Mapping):
+        raise BadRequest(f"'keep' is {given!r}; give {{'daily': 7}}, or 'daily=7,weekly=4'")
+    for rule, count in counts.items():
+        if rule not in BUCKETS:
+            raise BadRequest(f"{rule!r} is not a rule of what to keep; there are {', '.join(BUCKETS)}")
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise BadRequest(f"keep {rule} is {count!r}; write how many to keep, 0 for none")
+    return KeepCounts(**counts)

@@ -127,6 +127,10 @@ def as_planned(_repository: Repository, plan: Plan) -> str:
     return plan.evidence.policy
 
 
+def nothing_wrong(_repository: Repository, _options: Any, _confirm: bool) -> None:
+    """Whatever it is told, it can be asked."""
+
+
 def nothing_more(_repository: Repository, _plan: Plan, _batches: Sequence[BatchRow]) -> None:
     """Once a run has swept, there is nothing else to write."""
 
@@ -142,6 +146,18 @@ class Job(Generic[O]):
     policy: Callable[[Repository, Plan], str] = as_planned  # what it is told to do there, by now
     against: Callable[[Repository, Plan], str] = nothing_against  # why its policy does not fit by now
     publish: Callable[[Repository, Plan, Sequence[BatchRow]], None] = nothing_more  # for others, once swept
+    check: Callable[[Repository, O, bool], None] = nothing_wrong  # refuses options that do not fit; True: said twice
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that it can be told."""
+        return (*(one.name for one in options_of(self.options).values() if one.said), *ASKED)
+
+    def request(self, repository: Repository, *, confirm: bool, **words: Any) -> Request[O]:
+        """What is asked of it in ``repository``, if it fits; ``confirm`` is a yes to what should be said twice."""
+        asked = self.ask(**words)
+        self.check(repository, asked.options, confirm)
+        return asked
 
     def ask(
         self,
@@ -159,6 +175,8 @@ class Job(Generic[O]):
             chosen = Action(action)
         except ValueError:
             raise BadRequest(f"{action!r} is not what can be done; write {' or '.join(Action)}") from None
+        if chosen is Action.TRASH and self.traits.no_way_back:
+            raise BadRequest(f"{self.name!r} has no use for the trash: a run of it {self.traits.no_way_back}")
         return Request(self.options(**said), action=chosen, **given)
 
 

@@ -1,7 +1,8 @@
 """What a job can be told, by the fields of a dataclass: names, kinds and defaults; and values checked against them.
 
 A value may be given as people write it: ``"7d"`` for a length of time, ``"2026-01-31"`` for a moment, ``"30%"`` for a
-share. Whatever is of another kind is refused before anything is done.
+share. A field's ``metadata`` may have words for ``help``, and a function to ``read`` other forms with. Whatever is
+of another kind is refused before anything is done.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from datetime import datetime, timedelta
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from desilt.domain.spelling import read_day, read_share, read_span
+from desilt.domain.spelling import read_day, read_day_or_span, read_share, read_span
 from desilt.errors import BadRequest
 
 NAMES = {
@@ -33,6 +34,8 @@ class Option:
     optional: bool  # None is a value, too
     default: Any  # MISSING: it must be told
     help: str = ""
+    spelled: Callable[[Any], Any] | None = None  # makes one of the kinds of what people give
+    said: bool = True  # by people; else by programs alone
 
     @property
     def required(self) -> bool:
@@ -40,8 +43,14 @@ class Option:
 
     def read(self, value: Any) -> Any:
         """``value`` as one of the kinds."""
-        if not self.kinds or (value is None and self.optional):
+        if value is None and self.optional:
             return value
+        if self.spelled is not None:
+            value = self.spelled(value)
+        if not self.kinds:
+            return value
+        if isinstance(value, str) and {datetime, timedelta}.issubset(self.kinds):
+            return read_day_or_span(value)
         if isinstance(value, str) and str not in self.kinds:
             for kind in self.kinds:
                 if kind in SPELLED:
@@ -68,7 +77,10 @@ def options_of(described: type) -> dict[str, Option]:
     for one in fields(described):
         kinds, optional = _kinds(hints[one.name])
         default = one.default if one.default_factory is MISSING else one.default_factory()
-        found[one.name] = Option(one.name, kinds, optional, default, one.metadata.get("help", ""))
+        more = one.metadata
+        found[one.name] = Option(
+            one.name, kinds, optional, default, more.get("help", ""), more.get("read"), more.get("said", True)
+        )
     return found
 
 

@@ -17,7 +17,7 @@ from desilt.domain.history import new_commit
 from desilt.domain.names import check_branch, check_repository
 from desilt.domain.times import check_date
 from desilt.errors import InvalidUri, NotFound, StorageFailed
-from desilt.lake import repositories, schema, timekeeping
+from desilt.lake import commit_time, repositories, schema
 from desilt.lake.changes import RepositoryMade, branch_made, committed
 from desilt.lake.core import Core
 from desilt.lake.moves import moving_in, new_mark
@@ -139,7 +139,7 @@ class Lake:
             name, new_uid(now), default_branch, now, secrets.token_hex(32), ticket_life, manual_now=clock_at
         )
         core = self._core(row)
-        timekeeping.check(now, store_clock.store_time(core.store))
+        commit_time.check(now, store_clock.store_time(core.store))
         first = new_commit(
             parents=(), metarange=EMPTY, created_at=now, committer="", message="Repository created", metadata={}
         )

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from desilt.domain.record import Record
 from desilt.errors import Conflict, DesiltError, MissingTable, StorageFailed, WentBack
-from desilt.lake import changes, commits, intents, journal, repositories, restored, returning
+from desilt.lake import changes, commits, intents, journal, repositories, restored, returned
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
 from desilt.lake.events import GivenUp
@@ -182,7 +182,7 @@ def tables(core: Core, record: Record) -> list[str] | None:
             address
             for one in made
             if isinstance(one, changes.Committed)
-            for address in returning.stored_tables(core, one.metarange)
+            for address in returned.stored_tables(core, one.metarange)
         ]
     except MissingTable:
         return None

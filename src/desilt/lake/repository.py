@@ -11,23 +11,23 @@ from desilt.domain.names import check_text
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest
 from desilt.executors.executor import Executor
-from desilt.lake import branching, linking, manifest, reading, refs, repositories, timekeeping
-from desilt.lake.committing import Committer, Signature
+from desilt.lake import commit_time, links, manifest, ref_changes, refs, repositories, views
 from desilt.lake.core import Core
 from desilt.lake.editor import LakeEditor
 from desilt.lake.gate import LakeGate
+from desilt.lake.heads import Committer, Signature
 from desilt.lake.layout import LAYOUT
 from desilt.lake.listing import PAGE, CommonPrefix
 from desilt.lake.manifest import StagingManifest
 from desilt.lake.merge import Strategy
 from desilt.lake.orders import LakeOrders
 from desilt.lake.partitions import Partitions
-from desilt.lake.reading import PathChange
 from desilt.lake.refs import LakeBranch, Target
 from desilt.lake.source import LakeSource
-from desilt.lake.uploading import About
+from desilt.lake.upload import About
+from desilt.lake.views import PathChange
 from desilt.lake.witness import LakeWitness
-from desilt.lake.writing import Writer
+from desilt.lake.writes import Writer
 from desilt.objects import store_clock
 from desilt.records import removals as tombstones
 from desilt.records.removals import Tombstone
@@ -60,7 +60,7 @@ class LakeRepository:
         return LakeHandle(self.database.url, self.store.uri, self.name)
 
     def _check_clock(self) -> None:
-        timekeeping.check(self.clock(), store_clock.store_time(self.store))
+        commit_time.check(self.clock(), store_clock.store_time(self.store))
 
     # ---- refs
 
@@ -70,11 +70,11 @@ class LakeRepository:
 
     def create_branch(self, name: str, source: str) -> LakeBranch:
         """A branch at the commit ``source`` points to; what is staged there stays there."""
-        return branching.create_branch(self.core, name, source)
+        return ref_changes.create_branch(self.core, name, source)
 
     def delete_branch(self, name: str, *, force: bool = False) -> None:
         """The branch goes; its commits and objects stay until a job takes them."""
-        branching.delete_branch(self.core, name, force=force)
+        ref_changes.delete_branch(self.core, name, force=force)
 
     def tags(self) -> list[Tag]:
         with self.database.read() as tx:
@@ -82,10 +82,10 @@ class LakeRepository:
 
     def create_tag(self, name: str, source: str) -> Tag:
         """A name for a commit, for good."""
-        return branching.create_tag(self.core, name, source)
+        return ref_changes.create_tag(self.core, name, source)
 
     def delete_tag(self, name: str) -> None:
-        branching.delete_tag(self.core, name)
+        ref_changes.delete_tag(self.core, name)
 
     def resolve(self, ref: str) -> Target:
         with self.database.read() as tx:
@@ -100,7 +100,7 @@ class LakeRepository:
 
     def log(self, *tips: str) -> Iterator[Commit]:
         """Commits that ``tips`` (refs) descend from, children before parents."""
-        return reading.log(self.core, *tips)
+        return views.log(self.core, *tips)
 
     def commit(
         self, branch: str, message: str, *, committer: str = "", metadata: Metadata = None, allow_empty: bool = False
@@ -138,27 +138,27 @@ class LakeRepository:
 
     def diff(self, left: str, right: str, *, since_base: bool = False) -> Iterator[PathChange]:
         """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
-        return reading.differences(self.core, left, right, since_base=since_base)
+        return views.differences(self.core, left, right, since_base=since_base)
 
     def uncommitted(self, branch: str, *, prefix: str = "") -> Iterator[PathChange]:
         """What a commit of ``branch`` would change."""
-        return reading.uncommitted(self.core, branch, prefix=prefix)
+        return views.uncommitted(self.core, branch, prefix=prefix)
 
     # ---- objects
 
     def stat(self, ref: str, path: str) -> Entry:
         """What ``path`` is at ``ref``."""
-        return reading.stat(self.core, ref, path)
+        return views.stat(self.core, ref, path)
 
     def get(self, ref: str, path: str, *, start: int = 0, length: int | None = None) -> Iterator[bytes]:
         """The bytes of an object, or ``length`` of them from ``start``, as they come."""
-        return reading.get(self.core, ref, path, start=start, length=length)
+        return views.get(self.core, ref, path, start=start, length=length)
 
     def list(
         self, ref: str, prefix: str = "", *, delimiter: str = "", after: str = ""
     ) -> Iterator[Entry | CommonPrefix]:
         """Entries below ``prefix`` in path order, gone ones too; with a delimiter, deeper ones folded."""
-        return reading.entries(self.core, ref, prefix, delimiter=delimiter, after=after)
+        return views.entries(self.core, ref, prefix, delimiter=delimiter, after=after)
 
     def put(
         self,
@@ -199,9 +199,9 @@ class LakeRepository:
 
     # ---- objects that others upload
 
-    def physical_address(self, branch: str, path: str) -> linking.PhysicalAddress:
+    def physical_address(self, branch: str, path: str) -> links.PhysicalAddress:
         """An address for a direct upload, and the token that links it."""
-        return linking.physical_address(self.core, self._partitions, branch, path)
+        return links.physical_address(self.core, self._partitions, branch, path)
 
     def link(
         self,
@@ -214,7 +214,7 @@ class LakeRepository:
         metadata: Metadata = None,
     ) -> Entry:
         """Stage what was uploaded to the address of ``token``; without a checksum, the object is read for it."""
-        return linking.link(self.core, branch, path, token, about(content_type, metadata), checksum=checksum)
+        return links.link(self.core, branch, path, token, about(content_type, metadata), checksum=checksum)
 
     def stage(
         self,
@@ -229,7 +229,7 @@ class LakeRepository:
     ) -> Entry:
         """Stage an object that lies outside of the lake."""
         said = about(content_type, metadata)
-        return linking.stage_elsewhere(
+        return links.stage_elsewhere(
             self.core, branch, path, uri, said, size=size, checksum=check_text("a checksum", checksum)
         )
 
@@ -246,7 +246,7 @@ class LakeRepository:
 
     def count_gone(self, ref: str) -> int:
         """How many committed entries of ``ref`` point to objects that a run removed."""
-        return reading.count_gone(self.core, ref)
+        return views.count_gone(self.core, ref)
 
     def set_clock(self, now: datetime) -> None:
         """Move the clock of a repository that was made with a manual one; never back."""

@@ -14,7 +14,7 @@ from desilt.domain.run import Run
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory
-from desilt.lake import dropped, manifest, partitions, reader, reading, refs, restored, tickets
+from desilt.lake import dropped, manifest, partitions, reader, refs, restored, tickets, views
 from desilt.lake.areas import areas
 from desilt.lake.core import Core
 from desilt.lake.layout import DATA
@@ -138,7 +138,7 @@ class LakeSource:
         with core.database.read() as tx:
             names = [branch.name for branch in refs.branches(tx, core.uid)]
         for name in names:
-            for entry in reading.entries(core, name, prefix, delimiter="", after=""):
+            for entry in views.entries(core, name, prefix, delimiter="", after=""):
                 yield entry.path
         stop = after_prefix(start)
         for listed in self.lists(self.snapshot(core.clock()).in_time).ranges.values():

@@ -28,9 +28,9 @@ from desilt.executors.executor import HERE
 from desilt.lake import dropped, reader, refs, restored, staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.layout import LAYOUT
-from desilt.lake.linking import spellings
+from desilt.lake.links import spellings
 from desilt.lake.listing import lookup
-from desilt.lake.reading import view
+from desilt.lake.views import view
 from desilt.objects.store import check_key, flaw
 from desilt.records.database import Transaction
 from desilt.repository.snapshot import Snapshot

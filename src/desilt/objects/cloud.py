@@ -24,8 +24,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
 from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
-from desilt.objects.cloud_removing import apart, each_alone, repeated
-from desilt.objects.removing import check_pairs
+from desilt.objects.cloud_removal import apart, each_alone, repeated
+from desilt.objects.removal import check_pairs
 from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range, nothing
 
 if TYPE_CHECKING:

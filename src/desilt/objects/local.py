@@ -24,7 +24,7 @@ from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
 from desilt.objects.local_folders import existing, make_folder, rename, sync_folder, sync_names, tidy, tries
 from desilt.objects.local_listing import walk
-from desilt.objects.removing import attempt, by_folder, check_pairs, failed
+from desilt.objects.removal import attempt, by_folder, check_pairs, failed
 from desilt.objects.store import (
     CHUNK_BYTES,
     ObjectInfo,

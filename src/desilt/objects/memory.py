@@ -18,7 +18,7 @@ import pyarrow as pa
 from desilt.clock import Clock, system_clock
 from desilt.domain.times import microseconds
 from desilt.errors import BadRequest, NotFound
-from desilt.objects.removing import check_pairs
+from desilt.objects.removal import check_pairs
 from desilt.objects.store import (
     CHUNK_BYTES,
     ObjectInfo,

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 
 from desilt.domain.history import Commit
-from desilt.domain.keeping import walk_down
+from desilt.domain.keep_rules import walk_down
 from desilt.domain.potential import reach
 from desilt.errors import Unreadable
 from desilt.records.holds import Hold, HoldKind

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from desilt.domain.history import Commit
-from desilt.lake.linking import PhysicalAddress
+from desilt.lake.links import PhysicalAddress
 from desilt.lake.merge import Strategy
 from desilt.testing.operation import Operation, Turn, Word
 

@@ -7,7 +7,7 @@ import pytest
 from desilt.clock import system_clock
 from desilt.domain.times import microseconds
 from desilt.errors import BadRequest, InvalidUri, WrongClock
-from desilt.lake import Lake, timekeeping
+from desilt.lake import Lake, commit_time
 from desilt.objects.local import LocalStore
 from words import committed, contents, write
 
@@ -96,15 +96,15 @@ def test_more_quick_commits_than_clocks_may_differ_wait_for_the_clock(lake, monk
     committed(repo, "main", a="1")
     at = ahead(repo, "main", timedelta(minutes=10, seconds=1))
     waited = []
-    real = timekeeping.sleep
-    monkeypatch.setattr(timekeeping, "sleep", lambda length: (waited.append(length), real(length)))
+    real = commit_time.sleep
+    monkeypatch.setattr(commit_time, "sleep", lambda length: (waited.append(length), real(length)))
     made = [committed(repo, "main", a=str(number)) for number in range(2)]
     assert [one.created_at - at for one in made] == [timedelta(seconds=1), timedelta(seconds=2)]
     assert 0 < sum(waited) < 4
 
 
 def test_a_clock_that_is_minutes_behind_is_not_waited_for(repo, monkeypatch):
-    monkeypatch.setattr(timekeeping, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(commit_time, "sleep", lambda _: pytest.fail("it waits"))
     committed(repo, "main", a="1")
     ahead(repo, "main", timedelta(minutes=11))
     write(repo, "main", a="2")
@@ -114,7 +114,7 @@ def test_a_clock_that_is_minutes_behind_is_not_waited_for(repo, monkeypatch):
 
 
 def test_a_manual_clock_is_not_waited_for_and_the_message_says_to_move_it(lake, monkeypatch):
-    monkeypatch.setattr(timekeeping, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(commit_time, "sleep", lambda _: pytest.fail("it waits"))
     repo = lake.create_repository("manual", clock_at=MANUAL)
     committed(repo, "main", a="1")
     ahead(repo, "main", timedelta(minutes=10, seconds=1))

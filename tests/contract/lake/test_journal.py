@@ -20,9 +20,9 @@ from desilt.errors import (
     Unreadable,
     WentBack,
 )
-from desilt.jobs import holding
-from desilt.jobs.lifecycle import setting
-from desilt.lake import Lake, commits, journal, moves, repositories, writing
+from desilt.jobs import holds
+from desilt.jobs.lifecycle import kept_policy
+from desilt.lake import Lake, commits, journal, moves, repositories, writes
 from desilt.lake.change import Change
 from desilt.lake.fsck import check
 from desilt.records import locks
@@ -66,12 +66,12 @@ def busy(repo):
     committed(repo, "dev", c="3")
     repo.create_tag("v1", "main")
     write(repo, "main", staged="4")
-    holding.hold(repo, HoldKind.PREFIX, "a", reason="a court's order")
+    holds.hold(repo, HoldKind.PREFIX, "a", reason="a court's order")
     return repo
 
 
 def first_hold(repo):
-    return holding.every(repo)[0].id
+    return holds.every(repo)[0].id
 
 
 KEEPING = {
@@ -79,8 +79,8 @@ KEEPING = {
     "revert": lambda repo: repo.revert("dev", "dev"),
     "branch": lambda repo: repo.create_branch("new", "main"),
     "tag": lambda repo: repo.create_tag("v2", "main"),
-    "hold": lambda repo: holding.hold(repo, HoldKind.REF, "dev", reason="a court's order"),
-    "policy": lambda repo: setting.keep(repo, POLICY),
+    "hold": lambda repo: holds.hold(repo, HoldKind.REF, "dev", reason="a court's order"),
+    "policy": lambda repo: kept_policy.keep(repo, POLICY),
 }
 RELEASING = {
     "delete a branch": lambda repo: repo.delete_branch("old"),
@@ -214,14 +214,14 @@ def test_a_move_that_was_only_under_way_is_not_made_again(busy, monkeypatch):
 
 def test_what_is_reset_as_a_commit_is_cut_off_is_in_that_commit(busy, monkeypatch):
     """It died after reset had looked, and before it had the branch."""
-    real, made = writing.settle, []
+    real, made = writes.settle, []
 
     def settle(core):
         real(core)
         if not made:
             made.append(cut_off(busy, lambda repo: repo.commit("main", "cut off")))
 
-    monkeypatch.setattr(writing, "settle", settle)
+    monkeypatch.setattr(writes, "settle", settle)
     assert busy.reset("main") == 0
     assert busy.resolve("main").commit == made[0]
     busy.create_tag("next", "main")

@@ -18,10 +18,10 @@ from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import AlreadyExists, Locked, NotFound, NothingToCommit, StorageFailed
 from desilt.executors.executor import HERE
-from desilt.jobs import holding
+from desilt.jobs import holds
 from desilt.jobs.collect import job as collection
 from desilt.jobs.gc import job as uncommitted
-from desilt.jobs.lifecycle import setting
+from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run, unfinished
 from desilt.lake import Lake, journal, moves, repositories, schema
 from desilt.lake.fsck import check
@@ -34,7 +34,7 @@ from desilt.records.ledger import RunState
 from desilt.records.removals import State
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
-from words import committed, contents, write
+from words import collecting, committed, contents, write
 
 IN_DOUBT = "may have been done or not: look before you try again"
 POLICY = parse({"r": {"prefix": "logs/", "days": 3}})
@@ -102,7 +102,7 @@ def busy(repo):
     repo.create_branch("old", "main")
     committed(repo, "dev", c="3")
     repo.create_tag("v1", "main")
-    holding.hold(repo, HoldKind.PREFIX, "a", reason="a court's order")
+    holds.hold(repo, HoldKind.PREFIX, "a", reason="a court's order")
     return repo
 
 
@@ -117,8 +117,8 @@ def reverted(repo):
 
 
 def first_hold_lifted(repo):
-    first = holding.every(repo)[0].id
-    return lambda: holding.lift(repo, first)
+    first = holds.every(repo)[0].id
+    return lambda: holds.lift(repo, first)
 
 
 MOVES = {  # what is done, in which of its write transactions, and what whoever tries again is told
@@ -127,8 +127,8 @@ MOVES = {  # what is done, in which of its write transactions, and what whoever 
     "revert": (reverted, 1, NothingToCommit),
     "branch": (lambda repo: lambda: repo.create_branch("new", "main"), 1, AlreadyExists),
     "tag": (lambda repo: lambda: repo.create_tag("v2", "main"), 1, AlreadyExists),
-    "hold": (lambda repo: lambda: holding.hold(repo, HoldKind.REF, "dev", reason="a court's order"), 1, None),
-    "policy": (lambda repo: lambda: setting.keep(repo, POLICY), 1, None),
+    "hold": (lambda repo: lambda: holds.hold(repo, HoldKind.REF, "dev", reason="a court's order"), 1, None),
+    "policy": (lambda repo: lambda: kept_policy.keep(repo, POLICY), 1, None),
     "delete a branch": (lambda repo: lambda: repo.delete_branch("old"), 1, NotFound),
     "delete a tag": (lambda repo: lambda: repo.delete_tag("v1"), 1, NotFound),
     "lift a hold": (first_hold_lifted, 1, NotFound),
@@ -174,10 +174,10 @@ def test_a_move_that_was_not_made_though_it_is_on_record_is_made_by_the_next(bus
 def test_a_hold_asked_for_again_is_there_twice_and_each_holds(busy, loss):
     loss.of(1)
     with pytest.raises(StorageFailed, match=IN_DOUBT):
-        holding.hold(busy, HoldKind.PREFIX, "c", reason="another order")
+        holds.hold(busy, HoldKind.PREFIX, "c", reason="another order")
     assert loss.happened()
-    holding.hold(busy, HoldKind.PREFIX, "c", reason="another order")
-    assert [one.value for one in holding.every(busy)] == ["a", "c", "c"]
+    holds.hold(busy, HoldKind.PREFIX, "c", reason="another order")
+    assert [one.value for one in holds.every(busy)] == ["a", "c", "c"]
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -258,7 +258,7 @@ def test_a_run_that_lost_any_answer_is_gone_on_with_and_takes_nothing_twice(swep
         assert unfinished(swept) == []
     assert {(True, False, True), (True, True, True), (True, True, False), (False, True, False)} <= seen
     adds_up(swept, removed=3 * (number + 1))
-    plan(collection.job, swept, HERE)
+    plan(collection.job, swept, HERE, collecting())
     assert check(swept).sound
 
 

@@ -1,6 +1,7 @@
 """What expiring a history edits and abandons, on tiny graphs; then on random ones, beside a naive model."""
 
 import itertools
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desilt.domain.expiration import Node, Ref, abandon, after, expire
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.errors import BadRequest, NotFound, Unreadable
 from effort import lines
 
@@ -405,6 +406,7 @@ def naive_kept(nodes, names, before, keep):
             own = list(line(nodes, ref.target))
             found.update(own[: keep.last])
             for form, count in [
+                ("%F %H", keep.hourly),
                 ("%F", keep.daily),
                 ("%G %V", keep.weekly),
                 ("%Y %m", keep.monthly),
@@ -474,7 +476,7 @@ def histories(draw, most_parents=3):
 
 
 counts = st.sampled_from([0, 0, 1, 2, 3])
-keeps = st.none() | st.tuples(counts, counts, counts, counts, counts).filter(any).map(lambda given: KeepCounts(*given))
+keeps = st.none() | st.tuples(*[counts] * len(fields(KeepCounts))).filter(any).map(lambda given: KeepCounts(*given))
 
 
 @settings(max_examples=300, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 
 from desilt.domain.expiration import Node, Ref
 from desilt.domain.expiry import Expiry, Graph, Omission, read_wish
-from desilt.domain.keeping import KeepCounts
+from desilt.domain.keep_rules import KeepCounts
 from desilt.errors import NotFound, Unreadable
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desilt import errors
-from desilt.cli.sweeping import with_limits
+from desilt.cli.job import with_limits
 from desilt.domain.run import new_run
 from desilt.errors import (
     FirstRun,

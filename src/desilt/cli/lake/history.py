@@ -14,8 +14,8 @@ from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
 from desilt.domain.units import many
 from desilt.lake.merge import STRATEGIES, Strategy
-from desilt.lake.reading import PathChange
 from desilt.lake.repository import LakeRepository
+from desilt.lake.views import PathChange
 
 message_option = click.option("-m", "--message", default="", help="What the commit is for.")
 metadata_option = click.option("--meta", multiple=True, callback=pairs, metavar="KEY=VALUE", help="May be repeated.")

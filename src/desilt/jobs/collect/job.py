@@ -33,7 +33,6 @@ from desilt.sweep import commits as taking
 Answer = TypeVar("Answer")
 JOB = "collect"
 LEAST_AGE = timedelta(hours=1)
-UNREACHED_FOR = timedelta(days=1)  # unless a person says otherwise
 YOUNG, ORDERED = "kept for being young, or released lately", "kept by holds on prefixes"
 
 
@@ -42,7 +41,7 @@ class Options:
     """What a run of it can be told besides."""
 
     older_than: timedelta | None = None  # None: as long as an upload may take, and a little more
-    unreached_for: timedelta = timedelta(0)  # commits that something released since then stay
+    unreached_for: timedelta = timedelta(days=1)  # commits that something released since then stay
     keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
     dropped_for: timedelta = DROPPED_FOR  # objects that something pointed to since then stay
 

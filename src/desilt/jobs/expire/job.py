@@ -5,10 +5,13 @@ keeps, as its parent. What no ref reaches any more stays readable by its id unti
 it is collected.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 
 from desilt.domain.expiration import Ref
 from desilt.domain.expiry import Expiry, Omission, Wish, read_wish
+from desilt.domain.keep_rules import KeepCounts
+from desilt.domain.spelling import read_keep
 from desilt.errors import BadRequest
 from desilt.jobs.job import COMMITS, Figures, Job, Mark, Stages, Traits, Work
 from desilt.records.holds import HoldKind
@@ -27,14 +30,33 @@ JOB = "expire"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run of it must be told."""
+    """What a run of it must be told: how old, once; and what it can be told besides."""
 
-    wish: Wish
+    older_than: datetime | timedelta | None = None
+    before: datetime | None = None  # the same, as a moment
+    keep: KeepCounts | None = field(default=None, metadata={"read": read_keep})
+    keep_last: int | None = None
+    delete_expired_tags: bool = False
+    delete_expired_branches: bool = False
+    wish: Wish | None = field(default=None, metadata={"said": False})  # all of it in one
+
+    def at(self, now: datetime) -> Wish:
+        """What is wanted of a run at ``now``."""
+        ages = [one for one in (self.older_than, self.before) if one is not None]
+        if self.wish is not None:
+            return self.wish
+        if len(ages) != 1:
+            raise BadRequest("'expire' must be told how old, once; give 'older_than' or 'before'")
+        before = ages[0] if isinstance(ages[0], datetime) else now - ages[0]
+        keep = self.keep
+        if self.keep_last is not None:
+            keep = KeepCounts(**{**(asdict(keep) if keep else {}), "last": self.keep_last})
+        return Expiry(before, keep, self.delete_expired_tags, self.delete_expired_branches)
 
 
 def mark(work: Work[Options]) -> Mark:
     """What is done to history; nothing is written but the run's folder."""
-    wish = work.options.wish
+    wish = work.options.at(work.run.now)
     if isinstance(wish, Expiry) and wish.before > work.now:
         raise BadRequest(f"{wish.before:%Y-%m-%d %H:%M:%S %Z} is not over yet; give a time that has passed")
     stage = Stages(work.executor.watch)
@@ -105,4 +127,13 @@ NO_WAY_BACK = (
     "removed no object: it edited history; to have a commit back, make a tag or a branch at its id "
     "(`desilt lake tag`, `desilt lake branch`), before `desilt collect` takes it"
 )
-job = Job(JOB, Options, mark, Traits(removes=False, no_way_back=NO_WAY_BACK, edits="edit"), policy)
+
+
+def told_once(repository: Repository, options: Options, _confirm: bool) -> None:
+    """Refuse what says nothing, or twice, of how old."""
+    options.at(repository.clock())
+
+
+job = Job(
+    JOB, Options, mark, Traits(removes=False, no_way_back=NO_WAY_BACK, edits="edit"), policy=policy, check=told_once
+)

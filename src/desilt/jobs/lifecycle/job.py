@@ -11,7 +11,7 @@ all its references, in all commits.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from desilt.columns.files import as_json
@@ -26,11 +26,13 @@ from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, 
 from desilt.jobs.lifecycle import tables
 from desilt.jobs.lifecycle import watermark as saving
 from desilt.jobs.lifecycle.kernel import LifecycleCounts, LifecycleJudge
-from desilt.jobs.lifecycle.lint import agreed, findings, outgrown
+from desilt.jobs.lifecycle.lint import agreed, findings, given, outgrown, told
+from desilt.jobs.lifecycle.policy_file import policy_of
 from desilt.jobs.lifecycle.reach import reached
 from desilt.jobs.lifecycle.stale import stale_branches
 from desilt.jobs.removed import distrust, removed
 from desilt.jobs.sets import Recorded
+from desilt.logs import logger
 from desilt.records import policies
 from desilt.records.ledger import BatchRow
 from desilt.repository.gate import Rules
@@ -42,6 +44,7 @@ from desilt.runs.report import Amount
 from desilt.runs.steps import DeleteRefs, RemoveObjects
 
 JOB = "lifecycle"
+log = logger(__name__)
 SKEW = timedelta(hours=1)  # by which an entry may be younger than its commit, where clocks differ
 
 
@@ -49,7 +52,7 @@ SKEW = timedelta(hours=1)  # by which an entry may be younger than its commit, w
 class Options:
     """What a run of it can be told besides."""
 
-    policy: Policy | None = None  # None: the one that was set for the repository
+    policy: Policy | None = field(default=None, metadata={"read": policy_of})  # None: the one that was set
     dropped_for: timedelta = DROPPED_FOR  # objects that something pointed to since then stay
 
 
@@ -197,4 +200,13 @@ def publish(repository: Repository, plan: Plan, batches: Sequence[BatchRow]) -> 
     tables.write(repository, plan, batches)
 
 
-job = Job(JOB, Options, mark, policy=policy_now, against=outgrown_by, publish=publish)
+def check(repository: Repository, options: Options, confirm: bool) -> None:
+    """Refuse a policy of its own that says what it cannot mean; there must be one."""
+    if options.policy is None:
+        set_policy(repository)
+        return
+    for one in given(repository, options.policy, confirm=confirm):
+        log.warning("%s", told(one))
+
+
+job = Job(JOB, Options, mark, policy=policy_now, against=outgrown_by, publish=publish, check=check)

@@ -1,10 +1,11 @@
 """A lifecycle policy looked at beside what is in the repository: when it is set, and again before every run."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from desilt.domain.lint import Lint, lint
 from desilt.domain.policy import ID, Policy
+from desilt.errors import BadRequest, Refused
 from desilt.executors.executor import HERE
 from desilt.jobs.lifecycle.paths import has_glob, has_path
 from desilt.repository.protocol import Repository
@@ -25,6 +26,24 @@ def findings(repository: Repository, policy: Policy) -> list[Lint]:
 def agreed(found: Iterable[Lint]) -> tuple[str, ...]:
     """What somebody says yes to who sets a policy in spite of ``found``."""
     return tuple(sorted(one.key for one in found if one.level == "confirm"))
+
+
+def agree(found: Sequence[Lint], *, confirm: bool) -> None:
+    """Refuse a policy with errors; and without ``confirm``, one that should be said twice."""
+    for level in ("error", "confirm"):
+        some = [one for one in found if one.level == level]
+        if some and not (level == "confirm" and confirm):
+            more = f" (and {len(some) - 1} more, see `desilt lifecycle lint`)" if len(some) > 1 else ""
+            if level == "error":
+                raise BadRequest(told(some[0]) + more)
+            raise Refused(f"{told(some[0])}{more}; if it is meant so, pass --confirm")
+
+
+def given(repository: Repository, policy: Policy, *, confirm: bool) -> list[Lint]:
+    """What there is to say of a policy that is given with a run, if nothing is against it."""
+    found = findings(repository, policy)
+    agree(found, confirm=confirm)
+    return found
 
 
 def outgrown(found: Iterable[Lint], agreed: Collection[str]) -> str:

@@ -6,17 +6,19 @@ refused: a reader of the file must see what it says.
 """
 
 import json
+import os
 import re
-from collections.abc import Callable
-from pathlib import PurePath
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
 
 from desilt.domain.document import bad, shown, unique
 from desilt.domain.policy import Policy, parse
-from desilt.errors import BadRequest
+from desilt.errors import BadRequest, NotFound
 
+PolicyLike = Policy | Mapping[str, Any] | os.PathLike[str] | str
 PLAIN: dict[str, tuple[str, Callable[[str], object]]] = {
     "null": (r"null|~|", lambda _: None),
     "bool": (r"true|false", "true".__eq__),
@@ -43,6 +45,27 @@ def read_policy(text: str, *, name: str = "") -> Policy:
     except (yaml.YAMLError, ValueError) as error:
         raise BadRequest(f"{name or 'policy'}: it cannot be read, {' '.join(str(error).split())}; mend it") from None
     return parse(document)
+
+
+def policy_of(given: PolicyLike) -> Policy:
+    """A policy from a mapping, from the text of one (JSON or YAML), or from the file at a path."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, Mapping):
+        return parse(dict(given))
+    if not isinstance(given, str | os.PathLike):
+        raise BadRequest(f"a policy is a mapping, a text, a path or a Policy, not {type(given).__name__}")
+    if isinstance(given, str) and ("\n" in given or ": " in given or given.lstrip().startswith("{")):
+        return read_policy(given)
+    path = Path(given)
+    try:
+        return read_policy(path.read_text(encoding="utf-8"), name=path.name)
+    except FileNotFoundError:
+        raise NotFound("policy file", str(given), "give a path, a mapping, or the text itself") from None
+    except UnicodeDecodeError:
+        raise BadRequest(f"{str(given)!r} is not UTF-8; give a policy as JSON or YAML") from None
+    except OSError as error:
+        raise BadRequest(f"{str(given)!r} cannot be read: {error.strerror}") from None
 
 
 def written(policy: Policy) -> str:

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy, parse
-from desilt.errors import BadRequest, NotFound, Refused
+from desilt.errors import NotFound
 from desilt.jobs.lifecycle.job import JOB
-from desilt.jobs.lifecycle.lint import agreed, findings, told
+from desilt.jobs.lifecycle.lint import agreed
 from desilt.records import policies
 from desilt.repository.protocol import Repository
 
@@ -19,24 +19,6 @@ class Set:
 
     policy: Policy
     at: datetime
-
-
-def agree(found: Sequence[Lint], *, confirm: bool) -> None:
-    """Refuse a policy with errors; and without ``confirm``, one that should be said twice."""
-    for level in ("error", "confirm"):
-        some = [one for one in found if one.level == level]
-        if some and not (level == "confirm" and confirm):
-            more = f" (and {len(some) - 1} more, see `desilt lifecycle lint`)" if len(some) > 1 else ""
-            if level == "error":
-                raise BadRequest(told(some[0]) + more)
-            raise Refused(f"{told(some[0])}{more}; if it is meant so, pass --confirm")
-
-
-def given(repository: Repository, policy: Policy, *, confirm: bool) -> list[Lint]:
-    """What there is to say of a policy that is given with a run, if nothing is against it."""
-    found = findings(repository, policy)
-    agree(found, confirm=confirm)
-    return found
 
 
 def keep(repository: Repository, policy: Policy, found: Sequence[Lint] = ()) -> Set:

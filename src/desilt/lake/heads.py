@@ -12,7 +12,7 @@ from datetime import datetime
 from desilt.domain.history import Commit, new_commit
 from desilt.domain.times import SECOND
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
-from desilt.lake import bases, commits, refs, returning, staging, timekeeping
+from desilt.lake import bases, commit_time, commits, refs, returned, staging
 from desilt.lake.apply import apply
 from desilt.lake.changes import AreasTaken, HeadMoved, TablesBack, committed
 from desilt.lake.core import Core
@@ -21,7 +21,7 @@ from desilt.lake.merge import Strategy, merge
 from desilt.lake.moves import moving, settle
 from desilt.lake.partitions import new_uid
 from desilt.lake.refs import LakeBranch
-from desilt.lake.vanishing import telling_gone
+from desilt.lake.vanished import telling_gone
 from desilt.objects import store_clock
 from desilt.records.database import Transaction
 from desilt.sstable.ranges import EMPTY
@@ -169,16 +169,16 @@ class Committer:
 
         ``metarange`` was built since ``begun``, out of the ``parents`` and of what else it is ``using``.
         """
-        timekeeping.wait_for(self._core.clock, parents)
-        timekeeping.check(self._core.clock(), store_clock.store_time(self._core.store))
-        needed = returning.look(self._core, metarange, begun=begun)
+        commit_time.wait_for(self._core.clock, parents)
+        commit_time.check(self._core.clock(), store_clock.store_time(self._core.store))
+        needed = returned.look(self._core, metarange, begun=begun)
         with moving(self._core) as move:  # always before the branch: locks are taken in one order
             tx = move.tx
             now = refs.branch(tx, self._core.uid, branch, lock="alone")
             if (now.uid, now.head) != (seen.uid, seen.head) or now.sealed[len(now.sealed) - len(taking) :] != taking:
                 return None
             commits.require(tx, self._core.uid, [one.id for one in (*parents, *using)])
-            if back := returning.coming_back(tx, self._core, needed):
+            if back := returned.coming_back(tx, self._core, needed):
                 move.do(TablesBack(back))
             made = self._new(tx, parents, metarange, signature)
             move.do(committed(made))
@@ -188,7 +188,7 @@ class Committer:
             return made
 
     def _new(self, tx: Transaction, parents: Sequence[Commit], metarange: str, signature: Signature) -> Commit:
-        at = timekeeping.later_than(parents, self._core.clock)
+        at = commit_time.later_than(parents, self._core.clock)
         while True:
             made = new_commit(
                 parents=parents,

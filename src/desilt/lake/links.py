@@ -13,7 +13,7 @@ from desilt.lake import refs, repositories, staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.dropped import Dropping
 from desilt.lake.partitions import Partitions
-from desilt.lake.uploading import About, Metered
+from desilt.lake.upload import About, Metered
 from desilt.records import removals as tombstones
 from desilt.sstable.values import encode_entry
 

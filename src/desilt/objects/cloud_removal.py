@@ -7,7 +7,7 @@ from typing import TypeAlias
 from obstore.exceptions import GenericError
 
 from desilt.errors import DesiltError
-from desilt.objects.removing import failed
+from desilt.objects.removal import failed
 from desilt.objects.store import Outcome, Outcomes, Result
 
 AT_ONCE = 16  # requests on their way at a time

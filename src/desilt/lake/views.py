@@ -15,7 +15,7 @@ from desilt.lake import bases, commits, refs, staging
 from desilt.lake.core import Core
 from desilt.lake.diff import diff
 from desilt.lake.listing import PAGE, CommonPrefix, View, listing, lookup
-from desilt.lake.vanishing import telling_gone
+from desilt.lake.vanished import telling_gone
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.sstable.columns import entry_columns

@@ -8,7 +8,7 @@ from xml.sax.saxutils import unescape
 import pytest
 
 from desilt.objects import Outcome, Result, buckets, open_store
-from desilt.objects.cloud_removing import AT_ONCE
+from desilt.objects.cloud_removal import AT_ONCE
 
 REMOVED, GONE, FAILED = Result
 

@@ -19,7 +19,7 @@ def cores_here() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Fitting:
+class BySize:
     """Goes from one place to the next as pieces of work turn out larger, and stays there."""
 
     def __init__(

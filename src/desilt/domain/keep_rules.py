@@ -1,6 +1,6 @@
 """Which old commits a person still wants to see, and where a parent is looked for when it is not among them.
 
-:class:`KeepCounts` asks for the last few of each ref, one a day, a week, a month, a year.
+:class:`KeepCounts` asks for the last few of each ref, one an hour, a day, a week, a month, a year.
 It looks at a ref's own line, the first parents from its tip down: the states that
 the ref has had. A commit that came in through a merge was never the state of the
 ref, however new it is. Days are UTC's, weeks begin on Monday (ISO 8601).
@@ -29,6 +29,7 @@ class KeepCounts:
     """How many buckets of each size are kept, counted down from the tip; young commits count too."""
 
     last: int = 0  # each commit is a bucket of its own
+    hourly: int = 0
     daily: int = 0
     weekly: int = 0
     monthly: int = 0
@@ -45,6 +46,7 @@ class KeepCounts:
 
 BUCKETS: Mapping[str, Callable[[str, datetime], Hashable]] = {
     "last": lambda name, _: name,
+    "hourly": lambda _, at: (at.date(), at.hour),
     "daily": lambda _, at: at.date(),
     "weekly": lambda _, at: at.isocalendar()[:2],
     "monthly": lambda _, at: (at.year, at.month),

@@ -19,8 +19,8 @@ from desilt.lake.dropped import Dropping
 from desilt.lake.moves import settle
 from desilt.lake.partitions import Partitions, new_uid
 from desilt.lake.refs import LakeBranch
-from desilt.lake.uploading import About, Upload
-from desilt.lake.vanishing import telling_gone
+from desilt.lake.upload import About, Upload
+from desilt.lake.vanished import telling_gone
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.sstable.values import decode_entry, encode_entry

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from desilt.executors import fitting
+from desilt.executors import by_size
+from desilt.executors.by_size import IN_ONE_PROCESS, WITHOUT_SPARK, BySize
 from desilt.executors.executor import Here
-from desilt.executors.fitting import IN_ONE_PROCESS, WITHOUT_SPARK, Fitting
 from desilt.repository.handle import Access
 
 
@@ -26,7 +26,7 @@ def fit(started):
         started.append(watch)
         return Elsewhere(watch)
 
-    executor = Fitting(spark=spark, cores=2)
+    executor = BySize(spark=spark, cores=2)
     yield executor
     executor.close()
 
@@ -52,7 +52,7 @@ def _a_stand_in(monkeypatch):
         def close(self):
             self.closed = True
 
-    monkeypatch.setattr(fitting, "Processes", Beside)
+    monkeypatch.setattr(by_size, "Processes", Beside)
 
 
 def test_what_is_small_is_done_here_and_starts_nothing(fit, started):
@@ -86,7 +86,7 @@ def always(started):
         started.append(watch)
         return Elsewhere(watch)
 
-    return Fitting(spark=spark, without_spark=-1, cores=2)
+    return BySize(spark=spark, without_spark=-1, cores=2)
 
 
 def test_where_somebody_says_so_all_is_done_on_spark_which_is_started_when_there_is_something_to_do(always, started):
@@ -109,13 +109,13 @@ def test_nothing_to_do_starts_nothing(fit, started):
 
 
 def test_where_there_is_no_spark_it_stays_here():
-    executor = Fitting(cores=2)
+    executor = BySize(cores=2)
     pids(executor, WITHOUT_SPARK + 1)
     assert executor.place == "in 2 processes"
 
 
 def test_on_one_core_nothing_is_sent_beside():
-    executor = Fitting(cores=1)
+    executor = BySize(cores=1)
     pids(executor, WITHOUT_SPARK)
     assert executor.place == "in one process"
 
