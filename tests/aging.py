@@ -43,11 +43,11 @@ class Stubborn:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def delete_many(self, keys):
+    def delete_many(self, keys, **_):
         free = iter(self._store.delete_many([key for key in keys if key not in self.keeps]))
         return [Outcome(key, Result.FAILED, "no") if key in self.keeps else next(free) for key in keys]
 
-    def move_many(self, pairs):
+    def move_many(self, pairs, **_):
         free = iter(self._store.move_many([pair for pair in pairs if pair[0] not in self.keeps]))
         return [Outcome(key, Result.FAILED, "no") if key in self.keeps else next(free) for key, _ in pairs]
 

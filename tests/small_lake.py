@@ -46,7 +46,7 @@ class OneByOne:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def delete_many(self, keys):
+    def delete_many(self, keys, **_):
         return [outcome for key in keys for outcome in self._store.delete_many([key])]
 
 

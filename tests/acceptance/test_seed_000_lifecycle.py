@@ -601,7 +601,7 @@ def test_a_delete_that_failed_is_tried_again_by_the_next_run(copies, monkeypatch
     real = repo.store.delete_many
     stuck = {repo.prefix + address for address, number in names.items() if number == "4"}
 
-    def delete_many(keys):
+    def delete_many(keys, **_):
         done = {one.key: one for one in real([key for key in keys if key not in stuck])}
         return [done.get(key) or Outcome(key, Result.FAILED, "not now") for key in keys]
 

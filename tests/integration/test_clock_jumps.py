@@ -11,7 +11,7 @@ from desilt.domain.policy import parse
 from desilt.domain.times import moment
 from desilt.errors import WrongTime
 from desilt.executors.executor import HERE
-from desilt.jobs import trash
+from desilt.jobs import purge
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
@@ -103,8 +103,8 @@ def test_the_trash_is_not_emptied_by_a_clock_that_has_jumped(machine):
     machine.off = 400 * DAY
     for _ in range(2):
         with pytest.raises(WrongTime, match="--clock-is-right"):
-            trash.empty(repo, HERE)
-    (gone,) = trash.empty(repo, HERE, clock_is_right=True).values()
+            purge.empty(repo, HERE)
+    (gone,) = purge.empty(repo, HERE, clock_is_right=True).values()
     assert gone.objects == 1
 
 
@@ -156,7 +156,7 @@ def expired(repo):
     [
         (lifecycle_run, True),
         (expired, True),
-        (lambda repo: trash.empty(repo, HERE), True),
+        (lambda repo: purge.empty(repo, HERE), True),
         (lambda repo: plan(lifecycle.job, repo, HERE), False),
     ],
     ids=["run", "expire", "purge", "plan"],

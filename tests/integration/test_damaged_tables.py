@@ -21,7 +21,8 @@ from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.pins.pins import pins
-from desilt.jobs.runner import plan, run, sweep, unfinished
+from desilt.jobs.runner import plan, run, sweep
+from desilt.jobs.unfinished import unfinished
 from desilt.lake import Lake, schema
 from desilt.lake.fsck import check
 from desilt.objects import open_store

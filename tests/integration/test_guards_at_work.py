@@ -4,6 +4,7 @@ import itertools
 import random
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -120,6 +121,23 @@ def test_a_policy_from_a_file_is_looked_at_too(archive):
     rename(archive, "archive", "archive-2025")
     with pytest.raises(OutgrownPolicy):
         sweep(archive, HERE, made, ALL)
+
+
+def test_a_policy_that_is_given_is_not_agreed_to_by_planning_with_it(archive):
+    """It was carried out before, and has lost the branch whose files it kept: to plan is to ask, not to say yes."""
+    given = parse({"l": {"prefix": "logs/", "days": 8, "branch_days": {"archive": 900}}})
+    archive.put("main", "logs/another", b"a log")
+    archive.commit("main", "another log")
+    days(archive, 10)
+    assert lifecycle_run(archive, ALL, policy=given).swept.removed == 1
+    rename(archive, "archive", "archive-2025")
+    report = plan(lifecycle.job, archive, HERE, lifecycle.job.ask(policy=given))
+    assert {one.code for one in report.objections} == {"outgrown-policy", "too-much", "nothing-held"}
+    with pytest.raises(OutgrownPolicy, match=r"branch_days names 'archive'.*pass --confirm"):
+        sweep(archive, HERE, report.run, Limits(max_share=1.0, allow_empty=True))
+    assert len(stored(archive)) == 20
+    sweep(archive, HERE, report.run, ALL)  # --confirm: somebody has seen what the plan says
+    assert len(stored(archive)) == 0
 
 
 # ---- small steps
@@ -276,6 +294,24 @@ def test_of_two_periods_each_is_confirmed(repo, dead):
     with pytest.raises(FirstRun):
         collected(repo, older_than=2 * hour, unreached_for=hour)
     assert collected(repo, older_than=DAY, unreached_for=2 * hour) > 0
+
+
+@pytest.mark.parametrize("job", ["collect", "lifecycle"])
+def test_what_was_staged_lately_goes_by_a_yes_of_its_own_there_too(repo, dead, job):
+    policy = parse({"logs": {"prefix": "logs/", "days": 1}})
+
+    def act(limits=USUAL, **ask):
+        return collected(repo, limits, **ask) if job == "collect" else lifecycle_run(repo, limits, policy=policy, **ask)
+
+    for number in range(3):
+        dead(f"dead{number}")
+        repo.put("main", f"logs/{number}", b"x")
+        repo.commit("main", "a log")
+        days(repo, 5)
+        if number == 1:
+            with pytest.raises(FirstRun):
+                act(replace(USUAL, max_share=1.0), dropped_for=timedelta(hours=1))
+        act(ALL if number == 0 else replace(USUAL, max_share=1.0, allow_empty=True))
 
 
 def garbage(repo, branch):

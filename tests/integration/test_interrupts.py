@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from desilt.executors.java import find_java
-from desilt.jobs.runner import unfinished
+from desilt.jobs.unfinished import unfinished
 from desilt.lake import Lake
 from desilt.lake.lake import locate
 from desilt.testing import oracle

@@ -97,7 +97,7 @@ def test_what_was_restored_and_then_failed_to_go_is_tried_again(repo, monkeypatc
     assert repo.stat("main", "tmp/a").address == address
     days(repo, 2)
     with monkeypatch.context() as patch:
-        patch.setattr(repo.store, "delete_many", lambda keys: [Outcome(key, Result.FAILED, "no") for key in keys])
+        patch.setattr(repo.store, "delete_many", lambda keys, **_: [Outcome(key, Result.FAILED, "no") for key in keys])
         patch.setattr(removing, "PAUSES", ())
         assert expire(repo, rules).swept.failed == 1
     assert address in oracle.stored(repo)
@@ -129,7 +129,7 @@ def test_what_a_run_condemned_and_could_not_delete_can_be_read_again(repo, monke
     commit(repo, "main", "tmp/a", "keep/b")
     days(repo, 11)
     with monkeypatch.context() as patch:
-        patch.setattr(repo.store, "delete_many", lambda keys: [Outcome(key, Result.FAILED, "no") for key in keys])
+        patch.setattr(repo.store, "delete_many", lambda keys, **_: [Outcome(key, Result.FAILED, "no") for key in keys])
         patch.setattr(removing, "PAUSES", ())
         expire(repo, parse({"r": {"prefix": "tmp/", "days": 10}}))
     with pytest.raises(Gone):

@@ -3,18 +3,31 @@
 import json
 import shutil
 import sys
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import desilt
+from desilt.columns.schemas import PLAN
 from desilt.domain.times import CLOCK_MARGIN
 from desilt.errors import BadRequest, Conflict, NotFound
-from desilt.jobs import registry
+from desilt.executors.executor import HERE
+from desilt.jobs import registry, runner
+from desilt.jobs.job import Figures, Job, Mark, Traits
+from desilt.jobs.packages import others
 from desilt.lake import Lake
 from desilt.objects.local import LocalStore
+from desilt.repository.gate import Rules
+from desilt.repository.sealed import Sealed, seal
+from desilt.runs import plan_files
+from desilt.runs.plan import Evidence
+from desilt.runs.report import Amount
+from desilt.runs.steps import RemoveObjects, TakeCommits
 from desilt.sweep import batches
+from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from words import contents
 
@@ -29,14 +42,14 @@ def plug(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path / "site")
 
     def install(name, target):
-        folder = tmp_path / "site" / f"{name}_jobs-1.0.dist-info"
+        folder = tmp_path / "site" / f"{name.replace('/', '_')}_jobs-1.0.dist-info"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-jobs\nVersion: 1.0\n")
         (folder / "entry_points.txt").write_text(f"[desilt.jobs]\n{name} = {target}\n")
-        registry.others.cache_clear()
+        others.cache_clear()
 
     yield install
-    registry.others.cache_clear()
+    others.cache_clear()
     sys.modules.pop("oversized", None)
 
 
@@ -55,7 +68,7 @@ def mine(tmp_path):
     repo.put("main", "small", b"s")
     repo.commit("main", "one")
     repo.lost = sorted(repo.put("main", f"lost{number}", BIG).address for number in range(4))
-    repo.put("main", "little", b"l")
+    repo.little = {repo.put("main", "little", b"l").address}
     repo.reset("main")
     repo.set_clock(START + timedelta(days=5))
     repo.put("main", "staged", BIG)
@@ -75,6 +88,7 @@ def repo(oversized, uri):  # noqa: ARG001
 
 
 SURE = {"confirm": True, "max_share": 1.0}
+ALL = Limits(**SURE, allow_empty=True)
 
 
 def test_it_is_small():
@@ -173,6 +187,128 @@ def test_what_anything_holds_is_kept_though_its_kernel_looks_at_nothing(mine, re
     again = repo.job("oversized").run(at_least=1, careless=True, **SURE)
     assert again.swept.removed == 1  # what was young
     assert set(contents(mine, "main")) == {"kept", "small", "staged"}
+
+
+# ---- jobs that are wrong, or want too much
+
+
+def hostile(mark, **traits):
+    """A job of somebody else, whose mark makes whatever it likes of what is stored."""
+    return Job("hostile", NoOptions, mark, Traits(**traits))
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    pass
+
+
+def everything(work, **evidence):
+    """Every object goes, it says, and that nothing speaks against it."""
+    repository, seen = work.repository, work.source.snapshot(work.run.now)
+    old = work.run.now - timedelta(days=300)
+    rows = [(address, size, old, "remove", "hostile", "r\0p") for address, size in oracle.stored(repository).items()]
+    table = pa.table(list(map(list, zip(*rows, strict=True))), schema=PLAN)
+    files = plan_files.write(repository.store, f"{work.folder}plan/all.parquet", table)
+    stored = Amount(len(rows), sum(row[1] for row in rows))
+    claims = {"held": 1, "stored": stored, "measure": "stored objects", **evidence}
+    return Mark(
+        Evidence("everything", seen.revision, len(seen.commits), **claims),
+        Figures(work.run.now, {}, {}),
+        (RemoveObjects(files),),
+    )
+
+
+def by_rules(work):
+    seen = work.source.snapshot(work.run.now)
+    refs = {one.name: one.head for one in seen.branches}, {one.name: one.target for one in seen.tags}
+    rules = Rules("hostile", {"r": {"prefix": "", "days": 1}}, "f", True, *refs)
+    return everything(work, rules=rules, judged=Sealed("x", "y"))
+
+
+def at_once(work):
+    return everything(work, dropped_for=timedelta(0), after_restore=True)
+
+
+@pytest.mark.parametrize("mark", [by_rules, at_once, everything])
+def test_whatever_its_mark_says_what_anything_has_stays(mine, repo, mark):
+    """Though it comes with rules and refs as they are, and vouches for itself; also what was dropped a moment ago."""
+    mine.create_tag("v1", "main")
+    repo.holds.add(prefix="kept", reason="evidence")
+    held = repo.holds.add(address=mine.lost[0], reason="evidence")
+    mine.reset("main", path="staged")  # dropped a moment ago
+    before = oracle.stored(mine)
+    made = runner.plan(hostile(mark, keeps_copied=True, tables=True, committed=False), mine, HERE)
+    with pytest.raises(NotFound, match="no job 'hostile'"):  # whoever is asked to sweep it must know it
+        runner.sweep(mine, HERE, made.run, ALL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "find", lambda _: registry.trusted(hostile(mark)))
+        runner.sweep(mine, HERE, made.run, ALL)
+    gone = before.keys() - oracle.stored(mine).keys()
+    assert gone == set(mine.lost[1:]) | mine.little
+    assert set(contents(mine, "main")) == {"kept", "small"}
+    assert contents(mine, "v1") == contents(mine, "main")
+    repo.holds.lift(held)
+
+
+@pytest.mark.parametrize("step", ["commits", "tables"])
+def test_commits_and_tables_are_not_its_to_take(mine, step):
+    def mark(work):
+        marked, sealed = everything(work), seal(mine.store, f"{work.folder}inputs/commits.txt", b"")
+        step_of = {
+            "commits": TakeCommits(sealed, 0, None),
+            "tables": replace(marked.steps[0], tables=True),
+        }
+        return replace(marked, steps=(step_of[step],))
+
+    with pytest.raises(BadRequest, match="`desilt collect` alone may"):
+        runner.plan(hostile(mark, tables=True), mine, HERE)
+
+
+def test_one_that_is_called_like_ours_is_not_ours(mine):
+    job = replace(hostile(by_rules), name="gc")
+    assert not registry.is_ours(job)
+    runner.run(job, mine, HERE, None, ALL)
+    assert set(contents(mine, "main")) == {"kept", "small", "staged"}
+
+
+def test_a_package_that_broke_takes_nothing_of_ours_with_it(repo, plug, tmp_path):
+    repo.job("oversized").run(at_least=50, **SURE)
+    (tmp_path / "site" / "oversized.py").write_text("import nothing_of_the_kind\n")
+    sys.modules.pop("oversized", None)
+    plug("oversized", "oversized:job")
+    assert repo.gc.run(**SURE).swept.removed == 1
+    assert repo.lifecycle.plan(policy={"all": {"prefix": "", "days": 3}}).report.removed.objects == 2
+    with pytest.raises(Conflict, match="deleted what it removed"):
+        repo.restore("last")
+
+
+def test_a_run_of_one_that_is_gone_can_be_given_up(mine, repo, uri, cli, monkeypatch):
+    plan = repo.job("oversized").plan(at_least=50)
+
+    def dying(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batches, "delete", dying)
+        with pytest.raises(KeyboardInterrupt):
+            plan.sweep(**SURE)
+    monkeypatch.setattr(registry, "others", dict)
+    with pytest.raises(Conflict, match=f"give the run up with `desilt runs give-up {plan.run}`"):
+        repo.gc.run(**SURE)
+    assert cli("runs", "give-up", uri, "nosuch")[0] == 1
+    assert cli("runs", "give-up", uri, plan.run) == (0, f"Gave up run {plan.run}\n", "")
+    assert repo.gc.run(**SURE).swept.removed == 5  # with what it was about to remove
+    assert set(contents(mine, "main")) == {"kept", "small", "staged"}
+
+
+@pytest.mark.parametrize("name", ["simulate", "upkeep", "Over", "a/b", "über"])
+def test_names_that_would_be_no_folder_or_no_command_are_refused(plug, uri, name):
+    plug(name, "oversized:job")
+    with desilt.open(uri) as repo, pytest.raises(BadRequest, match="brings a job"):
+        repo.jobs()
+
+
+# ---- commands
 
 
 def test_it_has_commands_made_from_its_options(cli, uri, mine, oversized):  # noqa: ARG001

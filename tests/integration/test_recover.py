@@ -14,7 +14,7 @@ from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, FencedOff, FirstRun, Locked, StagedLost, WentBack, WrongTime
 from desilt.executors.executor import HERE
-from desilt.jobs import holds, trash
+from desilt.jobs import holds, purge, trash
 from desilt.jobs import runner as running
 from desilt.jobs.collect import job as collection
 from desilt.jobs.gc import job as uncommitted
@@ -482,7 +482,7 @@ def test_whoever_works_with_the_database_that_was_lost_is_stopped_by_a_recovery(
     put_back(repo.database, copy)
     recover(repo)
     put_back(repo.database, lost)
-    for act in (gc, lambda repo: repo.create_tag("v9", "main"), lambda repo: trash.empty(repo, HERE)):
+    for act in (gc, lambda repo: repo.create_tag("v9", "main"), lambda repo: purge.empty(repo, HERE)):
         with pytest.raises(WentBack, match="database recovered"):
             act(repo)
     assert {one.address for one in garbage} <= stored(repo)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.errors import Locked
-from desilt.jobs.runner import unfinished
+from desilt.jobs.unfinished import unfinished
 from desilt.lake import Lake
 from desilt.lake.fsck import check
 from desilt.lake.lake import Location

@@ -11,22 +11,27 @@ import pyarrow as pa
 import pytest
 
 from desilt.columns.schemas import MOMENT
+from desilt.domain.policy import parse
 from desilt.domain.run import new_run
 from desilt.errors import BadRequest, Conflict, FencedOff, Gone, Locked, NotFound, WrongTime
 from desilt.executors.executor import HERE
 from desilt.executors.on_spark import OnSpark
-from desilt.jobs import trash
+from desilt.jobs import holds, trash
+from desilt.jobs import purge as purging
 from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, repositories, schema
 from desilt.lake.lake import locate
 from desilt.lake.repository import LakeRepository
 from desilt.objects import open_store
+from desilt.objects.local import LocalStore
 from desilt.objects.memory import MemoryStore
 from desilt.objects.store import Outcome, Result
 from desilt.records import ledger, locks, watermarks
 from desilt.records import removals as tombstones
 from desilt.records.database import open_database
+from desilt.records.holds import HoldKind
 from desilt.records.ledger import RunRow, RunState
 from desilt.records.removals import State
 from desilt.repository.gate import Batch, Safety
@@ -42,9 +47,10 @@ from desilt.runs.steps import Action
 from desilt.sweep import batches as sweeping
 from desilt.sweep import delete as removing
 from desilt.sweep.limits import Limits
+from desilt.sweep.purge import Purged
 from desilt.testing import oracle
 from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
-from words import contents, days, put, read
+from words import contents, days, put, read, stored
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
@@ -121,7 +127,7 @@ def restore(repo, run_id="last", **more):
 
 
 def purge(repo, **more):
-    return trash.empty(repo, HERE, **more)
+    return purging.empty(repo, HERE, **more)
 
 
 def removed_by_rule(repo, *paths, action=TRASH, ref="main"):
@@ -358,7 +364,7 @@ def cut_off(repo, monkeypatch, *, batches, where="before"):
     """A run to the trash that dies before, or after, it moves batch number ``batches``; its id."""
     run_id, left, real = planned(repo, action=TRASH)[1], iter(range(batches)), repo.store.move_many
 
-    def dying(pairs):
+    def dying(pairs, **_):
         last = next(left, None) is None
         if last and where == "before":
             raise KeyboardInterrupt
@@ -403,7 +409,7 @@ def test_what_the_store_fails_at_stays_in_the_trash_for_another_try(repo, monkey
     collect(repo, action=TRASH)
     one, real = min(lost), repo.store.move_many
 
-    def failing(pairs):
+    def failing(pairs, **_):
         free = iter(real([pair for pair in pairs if not pair[1].endswith(one)]))
         return [Outcome(k, Result.FAILED, "no") if to.endswith(one) else next(free) for k, to in pairs]
 
@@ -420,7 +426,9 @@ def test_what_a_run_failed_to_move_is_readable_again_after_a_restore(repo, monke
     put(repo, "main", "a", "1")
     repo.commit("main", "a")
     with monkeypatch.context() as patch:
-        patch.setattr(repo.store, "move_many", lambda pairs: [Outcome(key, Result.FAILED, "no") for key, _ in pairs])
+        patch.setattr(
+            repo.store, "move_many", lambda pairs, **_: [Outcome(key, Result.FAILED, "no") for key, _ in pairs]
+        )
         removed_by_rule(repo, "a")
     restore(repo)
     assert contents(repo, "main") == {"a": "1"}
@@ -442,7 +450,8 @@ def test_whoever_has_lost_the_lock_restores_and_purges_no_more(repo, monkeypatch
     with_garbage(repo)
     collect(repo, action=TRASH)
     days(repo, 30)
-    before, real = objects(repo), getattr(trash, act)
+    module = {"restore": trash, "purge": purging}[act]
+    before, real = objects(repo), getattr(module, act)
 
     def late(item):
         with repo.database.write() as tx:
@@ -450,7 +459,7 @@ def test_whoever_has_lost_the_lock_restores_and_purges_no_more(repo, monkeypatch
             locks.take(tx, repo.uid, run="another", owner="process 1 on elsewhere.example abcd")
         return real(item)
 
-    monkeypatch.setattr(trash, act, late)
+    monkeypatch.setattr(module, act, late)
     with pytest.raises(FencedOff):
         {"restore": restore, "purge": purge}[act](repo)
     assert objects(repo) == before
@@ -466,7 +475,7 @@ def test_on_spark_the_same_comes_back(spark, tmp_path):
     assert bytes_of(repo) == before
     days(repo, 3)
     collect(repo, action=TRASH, executor=OnSpark(spark))
-    (gone,) = trash.empty(repo, OnSpark(spark), older_than=timedelta(0)).values()
+    (gone,) = purging.empty(repo, OnSpark(spark), older_than=timedelta(0)).values()
     assert (gone.objects, gone.bytes, gone.failed) == (5, 10, 0)
     assert states(repo, lost) == {State.REMOVED}
     lake.close()
@@ -598,7 +607,7 @@ def test_what_the_store_fails_to_purge_is_counted_and_tried_again(repo, monkeypa
     collect(repo, action=TRASH)
     days(repo, 30)
     with monkeypatch.context() as patch:
-        patch.setattr(repo.store, "delete_many", lambda keys: [Outcome(key, Result.FAILED, "no") for key in keys])
+        patch.setattr(repo.store, "delete_many", lambda keys, **_: [Outcome(key, Result.FAILED, "no") for key in keys])
         (gone,) = purge(repo).values()
     assert (gone.objects, gone.bytes, gone.failed) == (0, 0, 5)
     (gone,) = purge(repo).values()
@@ -638,6 +647,140 @@ def test_a_clock_that_jumped_ahead_does_not_empty_the_trash(place):
     database.close()
 
 
+@pytest.mark.parametrize("copied", [False, True], ids=["nothing was moved", "copies are in their places"])
+def test_what_is_on_its_way_back_is_not_purged(repo, monkeypatch, copied):
+    """A restore that failed, maybe after it had copied everything, as on S3: what is left is for another try."""
+    lost = with_garbage(repo)
+    before = bytes_of(repo)
+    run_id = collect(repo, action=TRASH).run
+    days(repo, 30)
+
+    def failing(pairs, **_):
+        for here, there in pairs if copied else ():
+            repo.store.copy(here, there)
+        return [Outcome(key, Result.FAILED, "503") for key, _ in pairs]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(repo.store, "move_many", failing)
+        assert restore(repo, run_id).failed == 5
+    (gone,) = purge(repo).values()
+    assert (gone.objects, gone.left) == (0, 5)
+    assert in_trash(repo) == lost
+    restore(repo, run_id)
+    assert states(repo, lost) == {State.RESTORED}
+    assert bytes_of(repo) == before
+
+
+def test_of_what_came_back_a_copy_in_the_trash_goes_only_while_the_object_is_in_its_place(repo):
+    lost = with_garbage(repo)
+    run_id = collect(repo, action=TRASH).run
+    restore(repo, run_id)
+    there, moved = sorted(lost)[:2]
+    folder = f"{repo.prefix}_desilt/trash/{run_id}/"
+    repo.store.copy(repo.prefix + there, folder + there)
+    repo.store.move_many([(repo.prefix + moved, folder + moved)])  # somebody who had lost the lock, and did not know
+    days(repo, 30)
+    (gone,) = purge(repo).values()
+    assert (gone.objects, gone.left) == (1, 1)
+    assert in_trash(repo) == {moved}
+
+
+def test_what_lies_in_the_trash_unknown_is_left_there(repo):
+    with_garbage(repo)
+    run_id = collect(repo, action=TRASH).run
+    stray = f"{repo.prefix}_desilt/trash/{run_id}/branches/b/p/stray"
+    repo.store.put(stray, [b"whose?"])
+    days(repo, 30)
+    found = purge(repo)[run_id]
+    assert (found.objects, found.left) == (5, 1)
+    assert repo.store.get(stray) == b"whose?"
+
+
+def test_the_trash_of_a_run_that_is_not_over_is_left_alone(repo, monkeypatch):
+    lost = with_garbage(repo)
+    run_id = cut_off(repo, monkeypatch, batches=1)
+    assert in_trash(repo)
+    days(repo, 30)
+    assert purge(repo) == {}
+    assert in_trash(repo) <= lost
+    assert purge(repo, run_id=run_id) == {}
+
+
+@pytest.mark.parametrize("by", [HoldKind.REF, HoldKind.PREFIX])
+def test_what_people_order_to_be_kept_is_not_purged(repo, by):
+    """Even if they do after it was moved to the trash; nothing of that run goes until they lift it."""
+    for path in ("logs/1", "logs/2", "other"):
+        put(repo, "main", path, path)
+    commit = repo.commit("main", "logs")
+    run_id = removed_by_rule(repo, "logs/1", "logs/2")
+    another = removed_by_rule(repo, "other")
+    days(repo, 30)
+    repo.create_branch("old", "main")
+    for path in ("logs/1", "logs/2"):
+        repo.remove("main", path)
+    repo.commit("main", "no logs")
+    named = {HoldKind.REF: commit.id, HoldKind.PREFIX: "logs/"}[by]
+    made = holds.hold(repo, by, named, reason="the court wants it")
+    found = purge(repo)
+    assert found[run_id] == Purged(held=2)
+    assert found[another] == (Purged(held=1) if by is HoldKind.REF else Purged(1, len("other")))
+    assert restore(repo, run_id).restored == 2
+    assert read(repo, commit.id, "logs/1") == "logs/1"
+    holds.lift(repo, made.id)
+    assert purge(repo) == ({another: Purged(1, len("other"))} if by is HoldKind.REF else {})
+
+
+def test_an_order_that_comes_while_the_trash_is_emptied_stops_it(repo, monkeypatch):
+    put(repo, "main", "logs/1")
+    repo.commit("main", "logs")
+    run_id = removed_by_rule(repo, "logs/1")
+    days(repo, 30)
+    real = purging.purge
+
+    def late(heap):
+        holds.hold(repo, HoldKind.PREFIX, "logs/", reason="at the last moment")
+        return real(heap)
+
+    monkeypatch.setattr(purging, "purge", late)
+    with pytest.raises(Conflict, match="while the trash was emptied"):
+        purge(repo)
+    assert restore(repo, run_id).restored == 1
+
+
+@pytest.mark.parametrize("act", ["delete", "trash"])
+def test_a_sweeper_that_sleeps_inside_of_a_batch_and_was_taken_over_removes_nothing_more(tmp_path, monkeypatch, act):
+    """It slept between two objects, for a quarter of an hour; others have its lock."""
+    lake = Lake.create(locate(str(tmp_path / "lake")))
+    repo = lake.create_repository("demo", clock_at=START)
+    for number in range(4):
+        put(repo, "main", f"logs/{number}")
+    put(repo, "main", "other", "x" * 1000)
+    repo.commit("main", "logs")
+    days(repo, 10)
+    policy = parse({"logs": {"prefix": "logs/", "days": 4}})
+    made = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy, action=act)).run
+    name = {"delete": "_delete", "trash": "_move"}[act]
+    real, asked, slept, now = getattr(LocalStore, name), [], [0.0], removing.now
+    monkeypatch.setattr(removing, "now", lambda: now() + slept[0])
+
+    def sleeping(store, *values):
+        asked.append(values)
+        found = real(store, *values)
+        if len(asked) == 1:
+            with repo.database.write() as tx:
+                tx.execute("UPDATE locks SET beat_at = 0")
+                locks.take(tx, repo.uid, run="another", owner="process 1 on elsewhere.example abcd")
+            slept[0] = 900.0
+        return found
+
+    monkeypatch.setattr(LocalStore, name, sleeping)
+    with pytest.raises(FencedOff):
+        sweep(repo, HERE, made, SURE)
+    assert len(asked) == 1
+    assert len(stored(repo)) == 4
+    lake.close()
+
+
 # ---- crashes
 
 
@@ -647,7 +790,7 @@ def test_an_owner_that_was_taken_over_meanwhile_does_not_take_a_restore_back(rep
     repo.commit("main", "a")
     real = repo.store.move_many
 
-    def sleeping(pairs):
+    def sleeping(pairs, **_):
         outcomes = real(pairs)
         monkeypatch.setattr(repo.store, "move_many", real)
         with repo.database.write() as tx:

@@ -48,10 +48,10 @@ class OneByOne:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def delete_many(self, keys):
+    def delete_many(self, keys, **_):
         return [outcome for key in keys for outcome in self._store.delete_many([key])]
 
-    def move_many(self, pairs):
+    def move_many(self, pairs, **_):
         return [outcome for pair in pairs for outcome in self._store.move_many([pair])]
 
 

@@ -62,7 +62,7 @@ class Eager:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def delete_many(self, keys):
+    def delete_many(self, keys, **_):
         if first := self.first:
             self.first = None
             first()

@@ -19,7 +19,7 @@ from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import DesiltError, WentBack
 from desilt.executors.executor import HERE
-from desilt.jobs import holds, trash
+from desilt.jobs import holds, purge, trash
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
@@ -152,7 +152,7 @@ class Lakeside:
         trash.bring_back(self.repo, HERE, "last")
 
     def purge(self):
-        trash.empty(self.repo, HERE, older_than=timedelta(hours=5))
+        purge.empty(self.repo, HERE, older_than=timedelta(hours=5))
 
     def action(self):
         return self.chance.choice(list(Action))

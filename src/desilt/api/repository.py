@@ -15,6 +15,7 @@ from desilt.errors import BadRequest
 from desilt.executors.by_size import BySize
 from desilt.executors.executor import Executor
 from desilt.executors.on_spark import OnSpark
+from desilt.jobs import purge as purge_job
 from desilt.jobs import registry, trash
 from desilt.jobs.explain.explain import explain
 from desilt.jobs.explain.explanation import Explanation
@@ -104,13 +105,15 @@ class OpenRepository:
         wanted, below = text_of("run", run) or "", text_of("prefix", prefix) or ""
         return trash.bring_back(place.repository, place.executor, wanted, prefix=below)
 
-    def purge(self, *, older_than: Span = trash.DAYS, run: str | None = None, clock_is_right: bool = False) -> Purged:
+    def purge(
+        self, *, older_than: Span = purge_job.DAYS, run: str | None = None, clock_is_right: bool = False
+    ) -> Purged:
         """Remove for good what has been in the trash for ``older_than``, of all runs or of one."""
         place, age = self._place, span_of("older_than", older_than)
-        found = trash.empty(
+        found = purge_job.empty(
             place.repository,
             place.executor,
-            older_than=trash.DAYS if age is None else age,
+            older_than=purge_job.DAYS if age is None else age,
             run_id=text_of("run", run),
             clock_is_right=flag_of("clock_is_right", clock_is_right),
         )

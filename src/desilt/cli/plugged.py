@@ -37,8 +37,6 @@ def loaded(name: str) -> click.Command:
         return command_of(registry.find(name))
     except DesiltError as reason:
         return broken(name, reason)
-    except Exception as error:  # of another package: it must not take ours with it
-        return broken(name, BadRequest(f"job {name!r} cannot be loaded: {error!r}; mend or uninstall it"))
 
 
 def command_of(job: Job[Any]) -> click.Group:

@@ -5,10 +5,12 @@ import click
 from desilt.cli.changes import as_json as in_json
 from desilt.cli.changes import change_of
 from desilt.cli.common import with_repository
-from desilt.cli.output import emit
+from desilt.cli.output import done, emit
 from desilt.cli.reports import show as show_report
 from desilt.domain.units import many, size
 from desilt.jobs import registry
+from desilt.jobs.unfinished import give_up as end
+from desilt.records.ledger import RunState
 from desilt.repository.protocol import Repository
 from desilt.runs.known import KnownRun, every, report_of
 
@@ -81,3 +83,16 @@ def show(repository: Repository, run: str, as_json: bool) -> None:
         click.echo(in_json(report, change_of(repository, report)), nl=False)
     else:
         show_report(repository, report)
+
+
+@runs.command("give-up")
+@with_repository
+@click.argument("run")
+def give_up(repository: Repository, run: str, as_json: bool) -> None:
+    """End RUN, which was cut off, without finishing it: for a job that is not installed any more.
+
+    What it has removed stays removed. What it was about to remove stays gone for readers, and comes back with
+    `desilt restore`.
+    """
+    end(repository, run)
+    done(f"Gave up run {run}", {"run": run, "state": RunState.ABANDONED}, as_json=as_json)

@@ -12,7 +12,9 @@ from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.reports import SWEPT_IN_PART, finish, show, told
 from desilt.cli.ways_on import ways_past
+from desilt.domain.units import many
 from desilt.executors.executor import Executor
+from desilt.jobs import purge as purge_job
 from desilt.jobs import trash
 from desilt.jobs.runner import sweep as carry_out
 from desilt.repository.protocol import Repository
@@ -66,7 +68,7 @@ def restore(repository: Repository, run: str, prefix: str, executor: Executor, a
 
 @click.command()
 @with_repository
-@click.option("--older-than", type=SPAN, default=trash.DAYS, help="What is in the trash for so long.  [7d]")
+@click.option("--older-than", type=SPAN, default=purge_job.DAYS, help="What is in the trash for so long.  [7d]")
 @click.option("--run", "run", help="Only what this run moved there.")
 @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
 @with_executor
@@ -79,10 +81,16 @@ def purge(
     as_json: bool,
 ) -> None:
     """Empty the trash: what is in it for longer than its days is removed for good."""
-    found = trash.empty(repository, executor, older_than=older_than, run_id=run, clock_is_right=clock_is_right)
+    found = purge_job.empty(repository, executor, older_than=older_than, run_id=run, clock_is_right=clock_is_right)
     executor.watch.ends()
     total = sum(found.values(), Purged())
-    text = f"{told(Amount(total.objects, total.bytes))} of {len(found)} runs removed for good"
-    done(text + (f"; {total.failed:,} failed, try again" if total.failed else ""), asdict(total), as_json=as_json)
+    text = f"{told(Amount(total.objects, total.bytes))} of {many(len(found), 'run')} removed for good"
+    text += f"; {total.failed:,} failed, try again" if total.failed else ""
+    text += f"; {total.left:,} left, on their way back" if total.left else ""
+    done(text, asdict(total), as_json=as_json)
+    for run_id, gone in found.items():
+        if gone.held:
+            kept = many(gone.held, "object")
+            click.echo(f"warning: run {run_id} stays in the trash: people ordered {kept} of it to be kept", err=True)
     if total.failed:
         raise click.exceptions.Exit(SWEPT_IN_PART)

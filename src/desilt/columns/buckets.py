@@ -98,7 +98,7 @@ def sums(table: pa.Table, *, buckets: int) -> dict[str, list[int]]:
 def adds_up(rows: pa.Table, number: int, expected: Mapping[str, Sequence[int]]) -> bool:
     """Whether the columns of row group ``number`` add up to what was written."""
     return all(
-        _sum(numbers) == expected[field.name][number]
+        [_sum(numbers)] == list(expected.get(field.name, ())[number : number + 1])  # which may be damaged itself
         for field in rows.schema
         if (numbers := _numbers(rows[field.name])) is not None
     )

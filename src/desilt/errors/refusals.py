@@ -75,10 +75,11 @@ class StagedLost(Refused):
 class OutgrownPolicy(Refused):
     code = "outgrown-policy"
 
-    def __init__(self, fact: str) -> None:
+    def __init__(self, fact: str, *, confirm: bool = False) -> None:
+        self.let_pass = {"confirm": True} if confirm else None
         super().__init__(
             f"the policy does not fit what is in the repository by now: {fact}",
-            "mend it, or if it is meant so, set it again with --confirm",
+            f"mend it, or if it is meant so, {'pass' if confirm else 'set it again with'} --confirm",
         )
 
 

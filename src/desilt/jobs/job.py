@@ -20,6 +20,7 @@ from desilt.runs.history import HistoryChange
 from desilt.runs.plan import Evidence, Next, Plan
 from desilt.runs.report import Amount
 from desilt.runs.steps import Action, Step
+from desilt.sweep.guard import Unfit
 
 O = TypeVar("O")  # noqa: E741  the options of a job
 DROPPED_FOR = timedelta(days=1)
@@ -117,9 +118,9 @@ class Traits:
     edits: str = "edit"  # what one thing is called that it does to history
 
 
-def nothing_against(_repository: Repository, _plan: Plan) -> str:
+def nothing_against(_repository: Repository, _plan: Plan) -> Unfit | None:
     """Nothing is to be said against any plan."""
-    return ""
+    return None
 
 
 def as_planned(_repository: Repository, plan: Plan) -> str:
@@ -144,7 +145,7 @@ class Job(Generic[O]):
     mark: Callable[[Work[O]], Mark]
     traits: Traits = Traits()
     policy: Callable[[Repository, Plan], str] = as_planned  # what it is told to do there, by now
-    against: Callable[[Repository, Plan], str] = nothing_against  # why its policy does not fit by now
+    against: Callable[[Repository, Plan], Unfit | None] = nothing_against  # why its policy does not fit by now
     publish: Callable[[Repository, Plan, Sequence[BatchRow]], None] = nothing_more  # for others, once swept
     check: Callable[[Repository, O, bool], None] = nothing_wrong  # refuses options that do not fit; True: said twice
 

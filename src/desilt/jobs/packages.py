@@ -1,5 +1,6 @@
 """Which jobs other packages bring, through the entry point ``desilt.jobs``; none is loaded by asking."""
 
+import re
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -7,15 +8,21 @@ from desilt.errors import BadRequest
 
 GROUP = "desilt.jobs"
 OURS = ("gc", "lifecycle", "expire", "collect")
+NAME = re.compile(r"[a-z][a-z0-9]*")  # of a job: that of a command, and of a folder
+RESERVED = ("simulate", "upkeep")  # folders beside those of jobs
 
 
 @cache
 def others() -> dict[str, EntryPoint]:
     """What other packages bring; none may take the name of one of ours."""
     found = {point.name: point for point in entry_points(group=GROUP)}
-    if taken := sorted(found.keys() & set(OURS)):
-        package = package_of(found[taken[0]])
-        raise BadRequest(f"package {package} brings a job {taken[0]!r}, and ours is called so; uninstall it")
+    for name, point in sorted(found.items()):
+        if name in OURS or name in RESERVED:
+            raise BadRequest(f"package {package_of(point)} brings a job {name!r}, and ours is called so; uninstall it")
+        if not NAME.fullmatch(name):
+            raise BadRequest(
+                f"package {package_of(point)} brings a job {name!r}; its name must be small letters and digits"
+            )
     return found
 
 

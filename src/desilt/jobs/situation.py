@@ -39,7 +39,7 @@ def situation(job: Job[Any], repository: Repository, made: Plan) -> Situation:
         same_past=made.evidence.revision in standing.known,
         edited=standing.edited,
         lost=lost(standing, made, earlier),
-        against=job.against(repository, made) if made.removes.objects or made.refs else "",
+        against=job.against(repository, made) if made.removes.objects or made.refs else None,
         recovered=standing.recovered,
         ask_again_from=standing.ask_again_from,
         since_copy=None if job.traits.keeps_copied else standing.since_copy,

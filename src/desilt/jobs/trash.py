@@ -1,7 +1,6 @@
-"""What runs moved to the trash: brought back, or removed for good after its days."""
+"""What runs moved to the trash: which they are, and all of it brought back."""
 
 import secrets
-from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from desilt.columns.files import as_json
@@ -19,17 +18,13 @@ from desilt.records.ledger import RunRow, RunState
 from desilt.records.removals import State
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
-from desilt.runs.folder import LAST, TRASH, trash_of
+from desilt.runs.folder import LAST, TRASH
 from desilt.runs.steps import Action
 from desilt.sweep.batches import BATCHES_TO_A_PIECE, ROWS_TO_A_REMOVAL
-from desilt.sweep.guard import check_jump
-from desilt.sweep.purge import Heap, Purged, purge
 from desilt.sweep.restore import Back, Wanted, restore
 
 GC = "gc"  # the job that looks where nothing new appears only if it is told to
-DAYS = timedelta(days=7)
 log = logger(__name__)
-
 
 DELETED = "deleted what it removed; only runs with --to trash can be brought back"
 
@@ -89,62 +84,15 @@ def restored(back: Back) -> int:
     return back.restored
 
 
-def empty(
-    repository: Repository,
-    executor: Executor,
-    *,
-    older_than: timedelta = DAYS,
-    run_id: str | None = None,
-    clock_is_right: bool = False,
-) -> dict[str, Purged]:
-    """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
-    now = repository.clock()
-    if not clock_is_right:
-        check_jump(now, repository.gate.quiet_since())
-    check_clock(repository)
-    repository.gate.check()
-    wanted = None if run_id is None else swept_run(repository, run_id).id
-    with locks.held(repository.records, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
-        repository.gate.begin(lock, None, now=now, clock_is_right=clock_is_right)
-        heaps = [
-            Heap(Access(repository), lock, run, branch)
-            for run, at in in_trash(repository)
-            if now - at >= older_than and wanted in (None, run)
-            for branch in repository.store.folders(trash_of(repository.prefix, run) + repository.layout.data)
-        ]
-        executor.watch.begins("purge")
-        found: dict[str, Purged] = {}
-        moved = moved_to_trash(repository, {heap.run for heap in heaps})
-        executor.watch.expects(moved)
-        emptied = executor(purge, heaps, rows=moved * ROWS_TO_A_REMOVAL, weigh=purged)
-        for heap, gone in zip(heaps, emptied, strict=True):
-            found[heap.run] = found.get(heap.run, Purged()) + gone
-        for run, gone in found.items():
-            with under_way(run):
-                log.info("%s removed from the trash for good, %s failed", gone.objects, gone.failed)
-    return found
-
-
-def purged(gone: Purged) -> int:
-    return gone.objects
-
-
-def moved_to_trash(repository: Repository, runs: Collection[str]) -> int:
-    """How many objects ``runs`` were to move there, at most."""
-    with repository.records.read() as tx:
-        return sum(row.objects for row in ledger.every(tx, repository.uid) if row.id in runs)
-
-
 def in_trash(repository: Repository) -> list[tuple[str, datetime]]:
-    """Runs that have something in the trash, newest first, and since when."""
+    """Runs that are over and have something in the trash, newest first, and since when."""
     found = []
     with repository.records.read() as tx:
         for folder in repository.store.folders(repository.prefix + TRASH):
             run_id = folder.rstrip("/").rpartition("/")[2]
-            if not is_run_id(run_id):
-                continue  # not ours
-            row = ledger.find(tx, repository.uid, run_id)
-            found.append((run_id, (row and row.ended_at) or started(run_id)))
+            row = ledger.find(tx, repository.uid, run_id) if is_run_id(run_id) else None
+            if row is not None and row.state is not RunState.SWEEPING:
+                found.append((run_id, row.ended_at or started(run_id)))
     return found
 
 

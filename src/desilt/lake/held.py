@@ -68,7 +68,7 @@ class LakeHeld:
             ]
             found = self._moved(tx) | {moved.Moved(one) for one in self._ordered(tx, orders)}
         self._left = self._unseen = False
-        if self._relies_on.rules is None:
+        if self._relies_on.rules is None or not self._vouched:
             for metarange in sorted(new):
                 self._add(metarange, passing_over=self._known())
         for one in found:
@@ -98,7 +98,7 @@ class LakeHeld:
         return found | np.array([at is None or at >= settled for at in rows["modified_at"].to_pylist()], np.bool_)
 
     def _moved(self, tx: Transaction) -> set[moved.Moved]:
-        rules = self._relies_on.rules
+        rules = self._relies_on.rules if self._vouched else None  # else all that any commit has is kept
         return moved.moves(tx, self._core.uid, rules, self._since.number) if rules else set()
 
     def _ordered(self, tx: Transaction, orders: list[Hold]) -> set[str]:

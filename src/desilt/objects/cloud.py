@@ -154,21 +154,27 @@ class CloudStore:
             else:
                 yield from regrouped(flat(self.client, self.root, prefix, after))
 
-    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+    def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         """As promised; but where a bulk call failed half-way, Azure cannot tell what it removed from what was gone."""
         at = {key: self._at(key) for key in keys}  # all are checked before any goes, and each is asked for once
+        between()
         if self.scheme != "gs":  # which has no bulk call
             with suppress(*FAILURES):  # of some key, or of all: only asking for each alone tells
-                obstore.delete(self.client, list(at.values()))
+                self._delete_in_bulk(list(at.values()), between)
                 return repeated(keys, [Outcome(key, Result.REMOVED) for key in at])
         client = connect(self.scheme, self.bucket, bulk=False)
-        return repeated(keys, each_alone([(key, partial(self._delete, client, key)) for key in at]))
+        return repeated(keys, each_alone([(key, partial(self._delete, client, key)) for key in at], between))
 
     def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
         if apart(pairs):
             return self._move(pairs, between)
         return [outcome for pair in pairs for outcome in self._move([pair], between)]
+
+    def _delete_in_bulk(self, paths: Sequence[str], between: Callable[[], None]) -> None:
+        for at in range(0, len(paths), self.delete_batch):
+            between()
+            obstore.delete(self.client, paths[at : at + self.delete_batch])
 
     def _delete(self, client: Client, key: str) -> None:
         with self._failures("removing", key):
@@ -179,10 +185,11 @@ class CloudStore:
                 raise StorageFailed(f"{key!r} in {self.uri} was said to be gone, but is there; try again") from error
 
     def _move(self, pairs: Sequence[tuple[str, str]], between: Callable[[], None]) -> Outcomes:
-        outcomes = each_alone([(source, partial(self._place, source, destination)) for source, destination in pairs])
+        copies = [(source, partial(self._place, source, destination)) for source, destination in pairs]
+        outcomes = each_alone(copies, between)
         placed = [number for number, outcome in enumerate(outcomes) if outcome.result is Result.REMOVED]
-        between()
-        for number, outcome in zip(placed, self.delete_many([pairs[each][0] for each in placed]), strict=True):
+        gone = self.delete_many([pairs[each][0] for each in placed], between=between)
+        for number, outcome in zip(placed, gone, strict=True):
             if outcome.result is Result.FAILED:  # gone is well: it is at the second key
                 outcomes[number] = outcome
         return outcomes

@@ -17,8 +17,8 @@ Attempt: TypeAlias = tuple[
 ]  # a key, and what is tried with it; NotFound if there is no object
 
 
-def each_alone(attempts: Sequence[Attempt]) -> Outcomes:
-    """One outcome for each, in order.
+def each_alone(attempts: Sequence[Attempt], between: Callable[[], None]) -> Outcomes:
+    """One outcome for each, in order; ``between`` is called before each few that are asked for side by side.
 
     A request that the server does not answer is tried for up to two minutes. When
     :data:`AT_ONCE` of them have ended so side by side, the rest fail without being
@@ -27,6 +27,7 @@ def each_alone(attempts: Sequence[Attempt]) -> Outcomes:
     outcomes: Outcomes = []
     with ThreadPoolExecutor(AT_ONCE) as threads:
         for at in range(0, len(attempts), AT_ONCE):
+            between()
             answers = list(threads.map(asked, attempts[at : at + AT_ONCE]))
             outcomes += [outcome for outcome, _ in answers]
             if not any(answered for _, answered in answers):

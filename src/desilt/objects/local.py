@@ -147,20 +147,24 @@ class LocalStore:
         self._check_root()
         return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after))
 
-    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+    def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         for key in keys:
             check_key(key)
+        between()
         outcomes: dict[int, Outcome] = {}
         for folder, places in by_folder(keys).items():
-            outcomes |= zip(places, self._delete_in(folder, [keys[place] for place in places]), strict=True)
+            outcomes |= zip(places, self._delete_in(folder, [keys[place] for place in places], between), strict=True)
         return self._tidied([outcomes[place] for place in range(len(keys))])
 
     def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
-        between()
-        return self._tidied([attempt(self._move, source, target) for source, target in pairs])
+        outcomes: Outcomes = []
+        for source, target in pairs:
+            between()
+            outcomes.append(attempt(self._move, source, target))
+        return self._tidied(outcomes)
 
-    def _delete_in(self, folder: str, keys: Sequence[str]) -> Outcomes:
+    def _delete_in(self, folder: str, keys: Sequence[str], between: Callable[[], None]) -> Outcomes:
         """Removes ``keys`` of one folder, which is looked at once and held open: a link put there now leads nowhere."""
         try:
             self._inside(folder)
@@ -169,8 +173,12 @@ class LocalStore:
             return [failed(key, error) for key in keys]
         except OSError as error:
             return [attempt(self._unseen, key, error) for key in keys]
+        outcomes: Outcomes = []
         try:
-            return [attempt(self._delete, key, descriptor) for key in keys]
+            for key in keys:
+                between()
+                outcomes.append(attempt(self._delete, key, descriptor))
+            return outcomes
         finally:
             os.close(descriptor)
 

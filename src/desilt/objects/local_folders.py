@@ -13,7 +13,7 @@ from stat import S_ISDIR
 
 from desilt.objects.local_failures import vanishing
 
-TRIES = 100  # a folder would have to be tidied away so often between being made and being used
+TRIES = 1000  # a folder would have to be tidied away so often between being made and being used
 AT_ONCE = 10  # tries without a pause
 PAUSE_SECONDS = 0.02  # at most: on a busy machine, those who tidy and those who make would keep step
 

@@ -96,23 +96,27 @@ class MemoryStore:
         found = (key for key in keys[first:] if key.startswith(prefix))
         return batches((key, seen[key][0], microseconds(seen[key][1])) for key in found)
 
-    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+    def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         for key in keys:
             check_key(key)
-        with self._lock:
-            found = [self._objects.pop(key, None) for key in keys]
-        return [Outcome(key, Result.REMOVED if body else Result.GONE) for key, body in zip(keys, found, strict=True)]
+        outcomes = []
+        for key in keys:
+            between()
+            with self._lock:
+                found = self._objects.pop(key, None)
+            outcomes.append(Outcome(key, Result.REMOVED if found else Result.GONE))
+        return outcomes
 
     def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
-        between()
         outcomes = []
-        with self._lock:
-            for source, destination in pairs:
+        for source, destination in pairs:
+            between()
+            with self._lock:
                 found = self._objects.pop(source, None)
                 if found:
                     self._objects[destination] = found
-                outcomes.append(Outcome(source, Result.REMOVED if found else Result.GONE))
+            outcomes.append(Outcome(source, Result.REMOVED if found else Result.GONE))
         return outcomes
 
     def _object(self, key: str) -> tuple[bytes, datetime]:

@@ -117,8 +117,11 @@ class ObjectStore(Protocol):
         """Whether a move is a change of name, and not a copy."""
         ...
 
-    def delete_many(self, keys: Sequence[str]) -> Outcomes:
+    def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         """One outcome for each key, in their order; a key's failure is its outcome and stops no other.
+
+        ``between`` is called before anything goes, and again before each request of several; what it raises
+        leaves the rest.
 
         A key that cannot be one raises :class:`BadRequest` before anything goes. S3
         does not tell whether there was an object: a missing one counts as removed
@@ -131,8 +134,8 @@ class ObjectStore(Protocol):
 
         REMOVED: it is at the second key now, in place of what was there, and no longer
         at the first. GONE: nothing was at the first, and the second is untouched. Done
-        again after a crash it ends the same. ``between`` is called after the last copy
-        and before the first original goes; what it raises leaves the originals.
+        again after a crash it ends the same. ``between`` is called before the first original
+        goes, after its copy is there, and again before each request; what it raises leaves the rest.
         """
         ...
 

@@ -94,8 +94,8 @@ def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
 def purged(tx: Transaction, repository: str, run: str, addresses: Iterable[str]) -> None:
     """What ``run`` had in the trash is removed for good."""
     tx.execute_many(
-        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state IN (?, ?)",
-        ((State.REMOVED, repository, address, run, State.TRASHED, State.RESTORING) for address in addresses),
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ?",
+        ((State.REMOVED, repository, address, run) for address in addresses),
     )
 
 

@@ -40,7 +40,7 @@ class Rules:
     given: bool  # with the run, not set for the repository
     branches: Mapping[str, str]  # heads by name
     tags: Mapping[str, str]
-    agreed: tuple[str, ...] = ()  # what somebody said yes to who gave it with the run
+    told: tuple[str, ...] = ()  # what there was to be agreed to, of a policy that was given
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,7 @@ def _ours(again: Outcome) -> Outcome:
 
 
 def _deleted(store: ObjectStore, keys: Sequence[str], sure: Sure) -> list[Outcome]:
-    sure.check()
-    return store.delete_many(keys)
+    return store.delete_many(keys, between=sure.check)
 
 
 def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str], sure: Sure) -> list[Outcome]:
@@ -66,9 +65,8 @@ def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str], sure
     size = len(keys) if store.moves_cheaply else COPIES_AT_ONCE
     outcomes: list[Outcome] = []
     for at in range(0, len(keys), size):
-        sure.check()
         pairs = [(key, places[key]) for key in keys[at : at + size]]
-        outcomes += store.move_many(pairs) if store.moves_cheaply else store.move_many(pairs, between=sure.check)
+        outcomes += store.move_many(pairs, between=sure.check)
     return [
         Outcome(one.key, Result.REMOVED) if one.result is Result.GONE and _is_there(store, places[one.key]) else one
         for one in outcomes

@@ -39,6 +39,14 @@ CLOCK_IS_RIGHT = {"clock_is_right": True}
 
 
 @dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why a policy does not fit a repository by now."""
+
+    fact: str
+    confirm: bool = False  # whether a yes is enough
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
     """What a guard looks at, besides the plan."""
 
@@ -52,7 +60,7 @@ class Situation:
     same_past: bool  # whether the database still has the history that the plan saw
     lost: str  # what earlier plans have seen and it has no longer; "" if nothing
     edited: int = 0  # the generation at which history was last edited
-    against: str = ""  # why the policy does not fit the repository any more
+    against: Unfit | None = None  # why the policy does not fit the repository any more
     recovered: int = -1  # the generation at which a restored database was brought up to what the store knows
     ask_again_from: datetime | None = None  # what was agreed to before then is asked again
     since_copy: datetime | None = None  # from when on what is staged may be lost with a database
@@ -100,8 +108,8 @@ def _of_what_goes(plan: Plan, limits: Limits, seen: Situation, *, resuming: bool
     going = plan.removes
     if seen.since_copy is not None and going.objects:
         yield StagedLost(seen.since_copy)
-    if seen.against:
-        yield OutgrownPolicy(seen.against)
+    if seen.against is not None and not (seen.against.confirm and limits.confirm):
+        yield OutgrownPolicy(seen.against.fact, confirm=seen.against.confirm)
     if resuming:
         return
     if not limits.confirm and not any(covers(run, plan) for run in seen.runs_since):
@@ -201,8 +209,12 @@ def about_history(plan: Plan, limits: Limits, seen: Situation) -> Iterator[Refus
 
 def exceeding(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
     """What speaks against removing so much, by a limit of ``share``; of the same said twice, what weighs more."""
-    if plan.abandons:
-        return [*filter(None, [shrinks("commits", plan, plan.abandons, share, seen)])]
+    commits = [shrinks("commits", plan, plan.size, plan.abandons, share, seen)] if plan.abandons else []
+    return [*filter(None, commits), *_exceeding_data(plan, share, seen)]
+
+
+def _exceeding_data(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
+    """The same, of objects and bytes."""
     data, stored = plan.removes_objects, plan.evidence.stored
     if not data.objects:
         return []
@@ -211,8 +223,8 @@ def exceeding(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
         too_much("bytes", data.bytes, stored.bytes, seen.recent.bytes, share),
     ]
     within_a_month = [
-        shrinks("objects", plan, data.objects, share, seen),
-        shrinks("bytes", plan, data.bytes, share, seen),
+        shrinks("objects", plan, stored, data.objects, share, seen),
+        shrinks("bytes", plan, stored, data.bytes, share, seen),
     ]
     found: list[TooMuch] = []
     for some in (at_once, within_a_month):
@@ -229,9 +241,9 @@ def too_much(what: str, going: int, total: int, recent: int, limit: float) -> To
     return None
 
 
-def shrinks(what: str, plan: Plan, going: int, limit: float, seen: Situation) -> TooMuch | None:
+def shrinks(what: str, plan: Plan, now: Amount, going: int, limit: float, seen: Situation) -> TooMuch | None:
     """Of the most there was within thirty days: small steps on many days count together, what came in between too."""
-    largest, at = sized(plan.size, what), seen.now
+    largest, at = sized(now, what), seen.now
     for run in seen.runs:
         if run.id == plan.run or run.measure != plan.evidence.measure or run.started_at < seen.now - LONG_WINDOW:
             continue
@@ -240,7 +252,7 @@ def shrinks(what: str, plan: Plan, going: int, limit: float, seen: Situation) ->
         there = sized(Amount(run.stored_objects, run.stored_bytes), what)
         if there > largest:
             largest, at = there, run.started_at
-    left = sized(plan.size, what) - going
+    left = sized(now, what) - going
     return Shrinks(what, left, largest, at, limit) if largest - left > Fraction(str(limit)) * largest else None
 
 

@@ -1,15 +1,27 @@
-"""The trash, emptied: what lies in it is removed for good. Nothing outside of it is touched."""
+"""The trash, emptied: what lies in it is removed for good. Nothing outside of it is touched.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+An object goes if its tombstone says that this run moved it there, and nothing since. One
+that is on its way back stays; so does one that came back, unless it is in its place.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from itertools import islice
 
+from desilt.errors import Conflict, NotFound
 from desilt.objects.store import Result
-from desilt.records import locks
+from desilt.records import holds, locks
 from desilt.records import removals as tombstones
+from desilt.records.database import Transaction
 from desilt.records.locks import Lock
+from desilt.records.removals import State, Tombstone
 from desilt.repository.protocol import Repository
+from desilt.repository.snapshot import Revision
 from desilt.runs.folder import trash_of
+from desilt.sweep.delete import Sure, now
+
+GOING = (State.TRASHED, State.CONDEMNED, State.FAILED)  # the latter two: of a run that is over, and was not sure
+GONE = (State.REMOVED, State.GONE)  # by a purge that was cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +32,7 @@ class Heap:
     lock: Lock
     run: str
     folder: str  # in the run's trash
+    since: Revision  # when people's orders were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +42,11 @@ class Purged:
     objects: int = 0
     bytes: int = 0
     failed: int = 0
+    left: int = 0  # on their way back, or not known to have been moved there
+    held: int = 0  # that people ordered to be kept: nothing of their runs went
 
     def __add__(self, other: "Purged") -> "Purged":
-        return Purged(self.objects + other.objects, self.bytes + other.bytes, self.failed + other.failed)
+        return Purged(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 def purge(heap: Heap) -> Purged:
@@ -41,17 +56,62 @@ def purge(heap: Heap) -> Purged:
     if not heap.folder.startswith(trash):
         raise AssertionError(f"{heap.folder} is not in the trash of run {heap.run}")
     total = Purged()
-    found = (
-        pair
-        for batch in repository.store.list(heap.folder)
-        for pair in zip(batch["key"].to_pylist(), batch["size_bytes"].to_pylist(), strict=True)
-    )
+    found = _found(repository, heap)
     while some := dict(islice(found, repository.store.delete_batch)):
         repository.gate.check()
+        sure = Sure(lambda: _look(repository, heap), since=now())
         with repository.records.write() as tx:
-            locks.check(tx, heap.lock)
-            tombstones.purged(tx, repository.uid, heap.run, (key.removeprefix(trash) for key in some))
-        outcomes = repository.store.delete_many(list(some))
+            _check(tx, repository, heap)
+            stones = tombstones.recorded(tx, repository.uid, [key.removeprefix(trash) for key in some])
+            going = [key for key in some if _goes(repository, heap, stones.get(key.removeprefix(trash)))]
+            tombstones.purged(tx, repository.uid, heap.run, _last(repository, trash, going, stones))
+        outcomes = repository.store.delete_many(going, between=sure.check) if going else []
         gone = [one.key for one in outcomes if one.result is not Result.FAILED]
-        total += Purged(len(gone), sum(some[key] for key in gone), len(some) - len(gone))
+        amount = sum(some[key] for key in gone)
+        total += Purged(len(gone), amount, len(going) - len(gone), len(some) - len(going))
     return total
+
+
+def _found(repository: Repository, heap: Heap) -> Iterator[tuple[str, int]]:
+    for batch in repository.store.list(heap.folder):
+        yield from zip(batch["key"].to_pylist(), batch["size_bytes"].to_pylist(), strict=True)
+
+
+def _goes(repository: Repository, heap: Heap, stone: Tombstone | None) -> bool:
+    """Whether what lies in the trash may go: by what the ledger says of it."""
+    if stone is None or stone.run != heap.run:
+        return False
+    if stone.state is State.RESTORED:
+        return _in_its_place(repository, stone.address)
+    return stone.state in GOING or stone.state in GONE
+
+
+def _last(repository: Repository, trash: str, going: Sequence[str], stones: Mapping[str, Tombstone]) -> list[str]:
+    """The addresses whose last bytes go with ``going``; what could not be moved may be where it was."""
+    found = [stones[key.removeprefix(trash)] for key in going]
+    return [
+        one.address
+        for one in found
+        if one.state in GOING and not (one.state is State.FAILED and _in_its_place(repository, one.address))
+    ]
+
+
+def _in_its_place(repository: Repository, address: str) -> bool:
+    try:
+        repository.store.head(repository.prefix + address)
+    except NotFound:
+        return False
+    return True
+
+
+def _look(repository: Repository, heap: Heap) -> None:
+    with repository.records.write() as tx:
+        _check(tx, repository, heap)
+
+
+def _check(tx: Transaction, repository: Repository, heap: Heap) -> None:
+    """Whether this is still ours to do, and nobody ordered anything to be kept since."""
+    locks.check(tx, heap.lock)
+    new = [one for one in holds.since(tx, repository.uid, heap.since.number) if one.counts(repository.clock())]
+    if new:
+        raise Conflict(f"hold {new[0].id} was made while the trash was emptied; give the same command again")

@@ -19,6 +19,7 @@ from desilt.records.locks import Lock
 from desilt.records.removals import State, Tombstone
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import trash_of
+from desilt.sweep.delete import Sure, now
 
 # What comes back: what lies in the trash, what a run failed to move or was cut off at, and what lies there unknown.
 MOVING = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED)
@@ -85,7 +86,7 @@ def _may_come_back(stone: Tombstone, wanted: Wanted) -> bool:
 
 def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) -> tuple[list[ObjectInfo], Back]:
     """Announce what is in the trash, move it, then lift its tombstones."""
-    trash = trash_of(repository.prefix, wanted.run)
+    trash, began = trash_of(repository.prefix, wanted.run), now()
     moving = [
         stone
         for stone in stones
@@ -96,7 +97,7 @@ def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) ->
         names = [stone.address for stone in moving if stone.state is not State.RESTORED]
         tombstones.lift(tx, repository.uid, wanted.run, names, State.RESTORING, at=wanted.at)
     pairs = [(trash + stone.address, repository.prefix + stone.address) for stone in moving]
-    outcomes = repository.store.move_many(pairs)
+    outcomes = repository.store.move_many(pairs, between=Sure(lambda: _look(repository, wanted), since=began).check)
     failed = sum(one.result is Result.FAILED for one in outcomes)
     found = {
         stone.address: info
@@ -114,6 +115,11 @@ def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) ->
     missing = sum(stone.state in MISSED and stone.address not in found for stone in stones) - failed
     size = sum(info.size for info in found.values())
     return list(found.values()), Back(len(found), size, max(missing, 0), failed)
+
+
+def _look(repository: Repository, wanted: Wanted) -> None:
+    with repository.records.write() as tx:
+        locks.check(tx, wanted.lock)
 
 
 def _at(repository: Repository, key: str) -> ObjectInfo | None:

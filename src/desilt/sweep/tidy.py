@@ -24,7 +24,7 @@ from desilt.sweep.sweep import Sweep
 
 HEX = "[0-9a-f]"
 OWN = re.compile(
-    rf"_desilt/(runs/[a-z]+/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}})"
+    rf"_desilt/(runs/[a-z][a-z0-9]*/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}})"
 )
 
 

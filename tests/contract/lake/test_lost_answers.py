@@ -22,7 +22,8 @@ from desilt.jobs import holds
 from desilt.jobs.collect import job as collection
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import kept_policy
-from desilt.jobs.runner import plan, run, unfinished
+from desilt.jobs.runner import plan, run
+from desilt.jobs.unfinished import unfinished
 from desilt.lake import Lake, journal, moves, repositories, schema
 from desilt.lake.fsck import check
 from desilt.objects import open_store

@@ -33,7 +33,7 @@ from desilt.repository.snapshot import Revision
 from desilt.runs.plan import ONE_BRANCH, Evidence, Plan
 from desilt.runs.report import Amount
 from desilt.runs.steps import Action, EditHistory, PlanFile, RemoveObjects
-from desilt.sweep.guard import Situation, guard, objections, passing, row
+from desilt.sweep.guard import Situation, Unfit, guard, objections, passing, row
 from desilt.sweep.limits import Limits
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -323,15 +323,27 @@ def test_history_has_a_share_of_its_own():
     refused(Shrinks, expiry(30), seen=situation(runs=(before,)))
 
 
+def test_to_edit_history_besides_lifts_no_limit_on_objects():
+    step = EditHistory({}, (("commit", (), ()),), (), 1, reached=1000)
+    passes(plan(objects=3, steps=(step,)))
+    assert "4 of 10 objects would go" in refused(TooMuch, plan(objects=4, size=4, steps=(step,)))
+
+
 # ---- the policy as it is by now
 
 
 def test_a_policy_that_the_repository_has_outgrown_is_refused():
-    text = refused(OutgrownPolicy, seen=situation(against="branch_days names 'archive', which matches no branch"))
+    text = refused(
+        OutgrownPolicy, seen=situation(against=Unfit("branch_days names 'archive', which matches no branch"))
+    )
     assert "'archive'" in text
     assert "set it again" in text
-    refused(OutgrownPolicy, limits=Limits(confirm=True, max_share=1.0), seen=situation(against="x"), resuming=True)
-    passes(plan(objects=0), seen=situation(against="x"))  # what removes nothing does no harm
+    refused(
+        OutgrownPolicy, limits=Limits(confirm=True, max_share=1.0), seen=situation(against=Unfit("x")), resuming=True
+    )
+    refused(OutgrownPolicy, seen=situation(against=Unfit("x", confirm=True)))
+    passes(limits=Limits(confirm=True, max_share=1.0), seen=situation(against=Unfit("x", confirm=True)))
+    passes(plan(objects=0), seen=situation(against=Unfit("x")))  # what removes nothing does no harm
 
 
 # ---- a clock that has jumped

@@ -33,6 +33,7 @@ from desilt.sweep import commits as taking
 Answer = TypeVar("Answer")
 JOB = "collect"
 LEAST_AGE = timedelta(hours=1)
+DROPPED = "and what nothing staged has for"
 YOUNG, ORDERED = "kept for being young, or released lately", "kept by holds on prefixes"
 
 
@@ -94,7 +95,7 @@ def mark(work: Work[Options]) -> Mark:
     }
     return Mark(
         Evidence(
-            f"what no ref reaches, older than {older_than}",
+            f"what no ref reaches, older than {older_than}, {DROPPED} {options.dropped_for}",
             seen.revision,
             len(seen.commits),
             held=sum(divided.lists.ranges[name].count for name in divided.live_ranges) + staged.entries,

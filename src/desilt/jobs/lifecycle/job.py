@@ -23,10 +23,10 @@ from desilt.domain.reason import Reason
 from desilt.errors import BadRequest, DamagedWatermark, NotReadBack
 from desilt.jobs import watermark
 from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Work
-from desilt.jobs.lifecycle import tables
+from desilt.jobs.lifecycle import lint, tables
 from desilt.jobs.lifecycle import watermark as saving
 from desilt.jobs.lifecycle.kernel import LifecycleCounts, LifecycleJudge
-from desilt.jobs.lifecycle.lint import agreed, findings, given, outgrown, told
+from desilt.jobs.lifecycle.lint import findings, outgrown
 from desilt.jobs.lifecycle.policy_file import policy_of
 from desilt.jobs.lifecycle.reach import reached
 from desilt.jobs.lifecycle.stale import stale_branches
@@ -42,6 +42,7 @@ from desilt.repository.snapshot import Snapshot
 from desilt.runs.plan import Evidence, Next, Plan
 from desilt.runs.report import Amount
 from desilt.runs.steps import DeleteRefs, RemoveObjects
+from desilt.sweep.guard import Unfit
 
 JOB = "lifecycle"
 log = logger(__name__)
@@ -119,8 +120,11 @@ def mark(work: Work[Options]) -> Mark:
             held=stored.objects - going.objects + staged.entries,
             stored=stored,
             measure=COMMITTED,
+            period=options.dropped_for,
             dropped_for=options.dropped_for,
-            rules=rules(seen, policy, agreed(findings(repository, policy)) if options.policy is not None else None),
+            rules=rules(
+                seen, policy, lint.agreed(findings(repository, policy)) if options.policy is not None else None
+            ),
             judged=judged,
         ),
         Figures(
@@ -153,11 +157,11 @@ def dates(seen: Snapshot) -> Commits:
     return {name: (commit.created_at + SKEW, sets[name]) for name, commit in seen.commits.items()}
 
 
-def rules(seen: Snapshot, policy: Policy, agreed: tuple[str, ...] | None) -> Rules:
-    """What a sweep judges again by; ``agreed`` to with a policy that was given with the run."""
+def rules(seen: Snapshot, policy: Policy, told: tuple[str, ...] | None) -> Rules:
+    """What a sweep judges again by; with a policy that was given, what there is to be agreed to."""
     heads = {branch.name: branch.head for branch in seen.branches}
     tags = {tag.name: tag.target for tag in seen.tags}
-    return Rules(JOB, policy.to_json(), policy.fingerprint, agreed is not None, heads, tags, agreed or ())
+    return Rules(JOB, policy.to_json(), policy.fingerprint, told is not None, heads, tags, told or ())
 
 
 def judged_objects(answer: LifecycleCounts) -> int:
@@ -175,16 +179,16 @@ def set_policy(repository: Repository) -> Policy:
     return parse(found.document)
 
 
-def outgrown_by(repository: Repository, plan: Plan) -> str:
+def outgrown_by(repository: Repository, plan: Plan) -> Unfit | None:
     """What speaks against a plan's policy by now, and nobody has agreed to."""
     gone_by = plan.evidence.rules
     assert gone_by is not None
-    known: Collection[str] = gone_by.agreed
+    known: Collection[str] = ()  # who gave it with the run has seen nothing of what lint says
     if not gone_by.given:
         with repository.records.read() as tx:
             kept = policies.find(tx, repository.uid, JOB)
         known = kept.agreed if kept else ()
-    return outgrown(findings(repository, parse(gone_by.document)), known)
+    return outgrown(findings(repository, parse(gone_by.document)), known, gone_by.told)
 
 
 def policy_now(repository: Repository, plan: Plan) -> str:
@@ -205,8 +209,8 @@ def check(repository: Repository, options: Options, confirm: bool) -> None:
     if options.policy is None:
         set_policy(repository)
         return
-    for one in given(repository, options.policy, confirm=confirm):
-        log.warning("%s", told(one))
+    for one in lint.given(repository, options.policy, confirm=confirm):
+        log.warning("%s", lint.told(one))
 
 
 job = Job(JOB, Options, mark, policy=policy_now, against=outgrown_by, publish=publish, check=check)

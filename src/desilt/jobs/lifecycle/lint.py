@@ -9,6 +9,7 @@ from desilt.errors import BadRequest, Refused
 from desilt.executors.executor import HERE
 from desilt.jobs.lifecycle.paths import has_glob, has_path
 from desilt.repository.protocol import Repository
+from desilt.sweep.guard import Unfit
 
 
 def findings(repository: Repository, policy: Policy) -> list[Lint]:
@@ -46,11 +47,13 @@ def given(repository: Repository, policy: Policy, *, confirm: bool) -> list[Lint
     return found
 
 
-def outgrown(found: Iterable[Lint], agreed: Collection[str]) -> str:
-    """What nobody has agreed to, in one line; "" if there is nothing of the kind."""
+def outgrown(found: Iterable[Lint], agreed: Collection[str], told_of: Collection[str]) -> Unfit | None:
+    """What nobody has agreed to; to what a plan has ``told_of``, whoever sweeps it can."""
     new = [one for one in found if one.level == "error" or (one.level == "confirm" and one.key not in agreed)]
+    if not new:
+        return None
     more = f" (and {len(new) - 1} more, see `desilt lifecycle lint`)" if len(new) > 1 else ""
-    return told(new[0]) + more if new else ""
+    return Unfit(told(new[0]) + more, confirm=all(one.level == "confirm" and one.key in told_of for one in new))
 
 
 def told(one: Lint) -> str:
