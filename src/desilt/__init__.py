@@ -18,28 +18,55 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from desilt.api import HoldList, JobFace, OpenRepository, PlannedRun, RunReport
     from desilt.api import open_repository as open  # noqa: A004  desilt.open(…) is what people write
+    from desilt.domain.policy import Policy
     from desilt.errors import DesiltError
+    from desilt.jobs.explain.explanation import Explanation
+    from desilt.records.holds import Hold
+    from desilt.runs.known import KnownRun
+    from desilt.runs.pins import Pins
+    from desilt.runs.report import Amount
+    from desilt.runs.simulation import Simulation
+    from desilt.sweep.purge import Purged
+    from desilt.sweep.restore import Restored
 
     __version__: str
 
 __all__ = [
+    "Amount",
     "DesiltError",
+    "Explanation",
+    "Hold",
     "HoldList",
     "JobFace",
+    "KnownRun",
     "OpenRepository",
+    "Pins",
     "PlannedRun",
+    "Policy",
+    "Purged",
+    "Restored",
     "RunReport",
+    "Simulation",
     "__version__",
     "open",
 ]
 
 _WHERE = {
+    "Amount": ("desilt.runs.report", "Amount"),
     "DesiltError": ("desilt.errors", "DesiltError"),
+    "Explanation": ("desilt.jobs.explain.explanation", "Explanation"),
+    "Hold": ("desilt.records.holds", "Hold"),
     "HoldList": ("desilt.api", "HoldList"),
     "JobFace": ("desilt.api", "JobFace"),
+    "KnownRun": ("desilt.runs.known", "KnownRun"),
     "OpenRepository": ("desilt.api", "OpenRepository"),
+    "Pins": ("desilt.runs.pins", "Pins"),
     "PlannedRun": ("desilt.api", "PlannedRun"),
+    "Policy": ("desilt.domain.policy", "Policy"),
+    "Purged": ("desilt.sweep.purge", "Purged"),
+    "Restored": ("desilt.sweep.restore", "Restored"),
     "RunReport": ("desilt.api", "RunReport"),
+    "Simulation": ("desilt.runs.simulation", "Simulation"),
     "open": ("desilt.api", "open_repository"),
 }
 

@@ -14,17 +14,26 @@ from desilt import api
 from desilt.api import words
 from desilt.errors import BadRequest
 from desilt.jobs import registry
-from desilt.jobs.job import ASKED
+from desilt.jobs.packages import OURS
 from desilt.sweep.limits import Limits
 from syntax import parsed
 
 NAMES = [
+    "Amount",
     "DesiltError",
+    "Explanation",
+    "Hold",
     "HoldList",
     "JobFace",
+    "KnownRun",
     "OpenRepository",
+    "Pins",
     "PlannedRun",
+    "Policy",
+    "Purged",
+    "Restored",
     "RunReport",
+    "Simulation",
     "__version__",
     "open",
 ]
@@ -85,17 +94,41 @@ def test_importing_it_imports_nothing_heavy():
 
 def test_what_a_repository_and_its_parts_can_do():
     assert public(api.OpenRepository) == sorted(OF_A_REPOSITORY)
-    assert public(api.JobFace) == ["name", "plan", "run"]
+    assert public(api.AnyJob) == ["name", "plan", "run"]
     assert public(api.PlannedRun) == ["job", "refusal", "removals", "run", "safety", "sweep"]  # and report
     assert public(api.HoldList) == ["add", "lift"]
 
 
-@pytest.mark.parametrize(("job", "said"), [("gc", "Gc"), ("lifecycle", "Lifecycle"), ("collect", "Collect")])
-def test_the_keywords_of_a_job_are_its_options(job, said):
-    options = {one.name for one in fields(registry.find(job).options)}
-    limits = {one.name for one in fields(Limits)}
-    assert set(typing.get_type_hints(getattr(words, f"{said}Words"))) == options | set(ASKED)
-    assert set(typing.get_type_hints(getattr(words, f"{said}RunWords"))) == options | set(ASKED) | limits
+@pytest.mark.parametrize("job", OURS)
+def test_the_keywords_of_a_job_are_its_words(job):
+    said, limits = set(registry.find(job).words), {one.name for one in fields(Limits)}
+    assert set(typing.get_type_hints(getattr(words, f"{job.capitalize()}Words"))) == said
+    assert set(typing.get_type_hints(getattr(words, f"{job.capitalize()}RunWords"))) == said | limits
+
+
+FIELDS = {
+    "Amount": "objects bytes",
+    "Explanation": "address uri verdict until places exists size modified_at named_at branch paths refs commits staged "
+    "ticket dropped orders removal",
+    "Hold": "id kind value reason made_at until inserted",
+    "KnownRun": "id job started_at state planned swept edits refs",
+    "Pins": "repository at total nothing pins groups groups_left left version",
+    "Purged": "objects bytes failed left held",
+    "Restored": "restored bytes missing failed files",
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_what_is_given_back_has_these_fields(name):
+    assert [one.name for one in fields(getattr(desilt, name))] == FIELDS[name].split()
+
+
+def test_a_report_says_so_much():
+    told = "run job repository now cutoff remove keep prefixes inputs seconds stored action safety by refs holds own"
+    told += " history swept place objections passes version"
+    assert [one.name for one in fields(desilt.RunReport)] == told.split()
+    assert public(api.LifecycleFace) == ["get", "name", "plan", "run", "set"]
+    assert all(issubclass(face, desilt.JobFace) for face in (api.GcFace, api.LifecycleFace, api.AnyJob))
 
 
 def test_every_class_of_it_is_the_only_one_of_its_name():

@@ -1,6 +1,7 @@
 """`import desilt`: opened, planned, looked at, swept, explained."""
 
 import pickle
+import re
 from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -170,6 +171,14 @@ def test_what_keeps_the_bytes_is_told(repo):
         (lambda repo: repo.purge(older_than=7), "length of time"),
         (lambda repo: repo.explain(7), "give a text"),
         (lambda repo: repo.job(7), "give a text"),
+        (lambda repo: repo.gc.plan("main"), r"plan\(…\): too many positional"),
+        (lambda repo: repo.pins(limits=3), r"pins\(…\): got an unexpected keyword argument 'limits'"),
+        (lambda repo: repo.pins(limit=-1), "how many groups"),
+        (lambda repo: repo.restore(), r"restore\(…\): missing a required argument: 'run'"),
+        (lambda repo: repo.holds.add(prefix="a/"), "needs a reason"),
+        (lambda repo: repo.collect.plan(action="trash"), "has no use for the trash"),
+        (lambda _: desilt.open(), r"open_repository\(…\): missing"),
+        (lambda _: Lake.open(3), "not by int"),
     ],
 )
 def test_misuse_is_told_with_the_way_out_and_nothing_is_written(repo, misuse, told):
@@ -212,10 +221,14 @@ def test_notebooks_are_shown_what_goes_and_how_to_go_on(repo):
     assert "<script" not in evil._repr_html_()
     assert "&lt;script&gt;" in evil._repr_html_()
     page = plan._repr_html_()
-    for words in ("would go", "stays", "Safety: <b>atomic</b>", "plan.sweep(confirm=True)", plan.run):
+    for words in ("would go", "stays", "Safety: <b>atomic</b>", plan.run):
         assert words in page
-    swept = plan.sweep(confirm=True, max_share=1.0)._repr_html_()
+    offered = re.search(r"<code>plan\.sweep\((.*?)\)</code>", page)[1]
+    swept = plan.sweep(**eval(f"dict({offered})"))._repr_html_()  # what is offered is let pass
     assert "Done: 1 object" in swept
+    assert "Done: 1 object" in plan._repr_html_()  # of the same plan
+    assert "would be refused" not in repo.planned(plan.run)._repr_html_()
+    assert plan.refusal() is None
 
 
 def test_on_spark_the_same_goes_and_rows_are_a_frame(spark, uri):

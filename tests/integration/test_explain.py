@@ -14,7 +14,7 @@ import pytest
 
 from desilt.cli.explain import answer
 from desilt.domain.entry import AddressType, Entry
-from desilt.errors import BadRequest, NotFound, Unreadable
+from desilt.errors import BadRequest, NotFound
 from desilt.executors.executor import HERE
 from desilt.jobs.explain.explain import explain
 from desilt.jobs.gc import job as uncommitted
@@ -32,6 +32,7 @@ from desilt.sstable.values import decode_entry
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from words import add_hold, days, put, seal, stage
+from words import collect as take
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLES = timedelta(hours=24, minutes=10)
@@ -170,8 +171,7 @@ def test_a_commit_that_is_no_more_holds_nothing_though_its_ranges_are_cached(rep
     commit = repo.commit("dev", "two")
     repo.delete_branch("dev")
     assert only(repo, address).verdict == "committed"
-    with repo.database.write() as tx:  # as a job will
-        tx.execute("DELETE FROM commits WHERE id = ?", commit.id)
+    take(repo, commit)
     assert (only(repo, address).verdict, only(repo, kept).verdict) == ("young", "committed")
     with pytest.raises(NotFound):
         explain(repo, "b")
@@ -505,20 +505,6 @@ def test_bad_input_is_refused_in_one_line(repo, wanted, error):
 def test_a_uri_that_is_no_key_is_a_bad_request(repo, tail):
     with pytest.raises(BadRequest):
         explain(repo, repo.core.uri + tail)
-
-
-@pytest.mark.parametrize(
-    "damage", ["DELETE FROM commits WHERE generation = 2", "DELETE FROM branches WHERE name = 'dev'"]
-)
-def test_rows_that_are_missing_are_no_reason_to_call_anything_unreferenced(repo, damage):
-    address = put(repo, "main", "a")
-    repo.commit("main", "one")
-    repo.create_branch("dev", "main")
-    put(repo, "dev", "b")
-    with repo.database.write() as tx:
-        tx.execute(damage)
-    with pytest.raises(Unreadable, match="desilt fsck"):
-        explain(repo, address)
 
 
 # ---- the cache

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.domain.entry import AddressType, Entry
-from desilt.errors import BadRequest, CorruptTable, NotFound, Unreadable
+from desilt.errors import BadRequest, CorruptTable
 from desilt.executors.executor import HERE
 from desilt.executors.on_spark import OnSpark
 from desilt.jobs.gc import job as uncommitted
@@ -172,27 +172,6 @@ def test_a_damaged_cache_file_is_made_again_and_never_trusted(repo, damage):
     repo.store.put(key, [{"cut": bytes(raw[:-30]), "flip": bytes(raw), "empty": b""}[damage]])
     assert planned(repo) == {lost}
     assert held not in planned(repo)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "DELETE FROM commits WHERE generation = 2",
-        "DELETE FROM commits",
-        "DELETE FROM commits WHERE generation = 1",
-        "DELETE FROM branches WHERE name = 'dev'",
-    ],
-)
-def test_rows_that_are_missing_stop_the_plan(repo, damage):
-    put(repo, "main", "a")
-    repo.commit("main", "one")
-    repo.create_branch("dev", "main")
-    put(repo, "dev", "b")
-    with repo.database.write() as tx:
-        tx.execute(damage)
-    repo.set_clock(LATER)
-    with pytest.raises((Unreadable, NotFound)):
-        plan(uncommitted.job, repo, HERE)
 
 
 def test_a_lake_inside_the_lake_is_left_alone(repo):

@@ -14,8 +14,7 @@ from desilt.clock import ManualClock
 from desilt.domain.policy import parse
 from desilt.errors import Conflict, FencedOff, FirstRun, Locked, StagedLost, WentBack, WrongTime
 from desilt.executors.executor import HERE
-from desilt.jobs import holds, purge, trash
-from desilt.jobs import runner as running
+from desilt.jobs import execution, holds, purge, trash
 from desilt.jobs.collect import job as collection
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
@@ -460,7 +459,7 @@ def test_a_run_that_is_cut_off_as_it_begins_is_finished_by_the_next(repo, garbag
 
     def begin(_):
         with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(running, "let_pass", killed)
+            patch.setattr(execution, "let_pass", killed)
             sweep(repo, HERE, made, ALL)
 
     cut_off(repo, begin)

@@ -67,7 +67,12 @@ JOBS = {
     "expire": (expiration.job, {"wish": Expiry(START + 10 * DAY)}),
     "collect": (collection.job, {"unreached_for": timedelta(0)}),
 }
-BEGUN = ("runs", "journal", "intents", "repositories")  # a run that comes to its end as it looks at what it is to take
+BEGUN = (
+    "runs",
+    "moves_made",
+    "intents",
+    "repositories",
+)  # a run that comes to its end as it looks at what it is to take
 EVERY, REMOVING = tuple(JOBS), ("gc", "lifecycle", "collect")  # to expire is to edit history; no object goes
 
 

@@ -703,6 +703,7 @@ def test_a_table_that_was_written_lately_stays(repo):
     with repo.database.write() as tx:  # as if its commit were still to come
         tx.execute("UPDATE branches SET head = (SELECT id FROM commits WHERE parents = '[]')")
         tx.execute("DELETE FROM commits WHERE metarange = ?", metarange)
+        tx.execute("UPDATE repositories SET commit_rows = commit_rows - 1")
     late = oracle.tables(repo).keys() - early
     gone_by(repo)
     assert oracle.tables(repo).keys() == late

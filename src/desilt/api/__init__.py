@@ -9,13 +9,14 @@ Nothing here decides anything: a job plans, a guard refuses and a sweep removes 
 wrong, refused or not there is raised as a :class:`desilt.DesiltError` with a stable ``code``.
 """
 
-from desilt.api.face import CollectFace, ExpireFace, GcFace, JobFace, LifecycleFace
+from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, JobFace, LifecycleFace
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport
 from desilt.api.repository import OpenRepository, open_repository
 
 __all__ = [
+    "AnyJob",
     "CollectFace",
     "ExpireFace",
     "GcFace",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from desilt.api.calls import fitting
 from desilt.api.words import end_of, text_of
 from desilt.api.workplace import Workplace
 from desilt.jobs import holds
@@ -15,10 +16,11 @@ class HoldList:
     def __init__(self, place: Workplace) -> None:
         self._place = place
 
+    @fitting
     def add(
         self,
         *,
-        reason: str,
+        reason: str = "",
         prefix: str | None = None,
         ref: str | None = None,
         address: str | None = None,
@@ -34,6 +36,7 @@ class HoldList:
             self._place.repository, kind, value, reason=text_of("reason", reason) or "", until=end_of("until", until)
         )
 
+    @fitting
     def lift(self, hold: str | Hold) -> None:
         """What it kept is again as old as it is."""
         holds.lift(self._place.repository, hold.id if isinstance(hold, Hold) else text_of("hold", hold) or "")

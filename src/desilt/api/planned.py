@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
+from desilt.api.calls import fitting
 from desilt.api.removals import removals
 from desilt.api.report import RunReport, shown
 from desilt.api.words import LimitWords
@@ -17,8 +18,10 @@ from desilt.jobs.request import limits_of
 from desilt.render.card import card
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
+from desilt.runs.known import outcome
 from desilt.runs.plan import Plan
 from desilt.runs.report import Report
+from desilt.sweep.limits import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,20 +60,33 @@ class PlannedRun:
         """
         return removals(self._place.repository, self._plan, self._place.executor)
 
+    @fitting
     def refusal(self, **limits: Unpack[LimitWords]) -> Refused | None:
-        """What a guard would say to a sweep now; None if nothing."""
-        repository = self._place.repository
-        return refusal(registry.find(self.job), repository, self.run, limits_of(limits))
+        """What a guard would say to a sweep now; None if nothing, or if it was swept."""
+        return self._guarded(limits_of(limits))[0]
 
+    @fitting
     def sweep(self, **limits: Unpack[LimitWords]) -> RunReport:
         """Carry it out: remove what it says and nothing else. One that was swept before is only told of, again."""
         place, allowed = self._place, limits_of(limits)
-        return shown(runner.sweep(place.repository, place.executor, self.run, allowed))
+        self.report = shown(runner.sweep(place.repository, place.executor, self.run, allowed))
+        return self.report
+
+    def _guarded(self, limits: Limits) -> tuple[Refused | None, Limits | None]:
+        """What a guard would say, and the limits that it would let pass, if there are any."""
+        repository = self._place.repository
+        if self.report.swept is not None or outcome(repository, self.run) is not None:
+            return None, limits
+        return refusal(registry.find(self.job), repository, self.run, limits)
 
     def __repr__(self) -> str:
         goes = self.report.removed
-        return f"<plan {self.run} of {self.job}: {goes.objects:,} objects of {goes.bytes:,} bytes would go>"
+        would = "would go" if self.report.swept is None else "were to go"
+        return f"<plan {self.run} of {self.job}: {goes.objects:,} objects of {goes.bytes:,} bytes {would}>"
 
     def _repr_html_(self) -> str:
-        refusal = None if self._place.closed else self.refusal()
-        return card(self.report, refusal=str(refusal or ""), confirm=getattr(refusal, "code", "") == "first-run")
+        if self._place.closed:
+            return card(self.report)
+        reason, passes = self._guarded(Limits())
+        facts = [one.fact for one in reason.all] if reason else []
+        return card(self.report, refusals=facts, passes=passes.keywords() if passes else None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from desilt.columns.layout import Layout
 from desilt.columns.schemas import DIVIDER, MOMENT
@@ -70,21 +71,31 @@ def as_tuples(one: RowsToShow) -> Iterator[tuple[Any, ...]]:
 def as_table(store: ObjectStore, one: RowsToShow) -> pa.Table:
     """The rows of a file, as REMOVALS."""
     rows = plan_files.read(store, one.file)
-    addresses, reasons = rows["address"].to_pylist(), rows["reason"].to_pylist()
-    branches = [_branch(one, address) for address in addresses]
-    told = [detail.split(DIVIDER) for detail in rows["detail"].to_pylist()]
+    addresses, reasons = rows["address"].combine_chunks(), rows["reason"].combine_chunks()
+    told = pc.split_pattern(rows["detail"].combine_chunks(), DIVIDER)
+    many = pc.greater(pc.list_value_length(told), 1)  # else it names no path
+    paths = pc.if_else(many, pc.list_slice(told, 1), pa.scalar([], told.type))
     columns = [
         addresses,
-        [paths[0] if paths else None for _, *paths in told],
-        [paths for _, *paths in told],
-        branches,
+        pc.if_else(many, _element(told, 1), None),
+        paths,
+        _branches(one, addresses),
         rows["size_bytes"],
         rows["modified_at"],
         reasons,
-        [rule if paths else reason for reason, (rule, *paths) in zip(reasons, told, strict=True)],
+        pc.if_else(many, _element(told, 0), reasons),
     ]
     return pa.table(columns, schema=REMOVALS)
 
 
-def _branch(one: RowsToShow, address: str) -> str:
-    return branch_name(one.names, one.layout.group_of(address)) if one.layout.is_object(address) else ""
+def _element(lists: pa.ListArray, place: int) -> pa.Array:
+    """One element of each list; None where it is shorter."""
+    padded = pc.list_slice(lists, place, place + 1, return_fixed_size_list=True)
+    return padded.flatten() if not padded.null_count else pc.list_element(padded, 0)
+
+
+def _branches(one: RowsToShow, addresses: pa.Array) -> pa.Array:
+    """The names of the branches that objects were uploaded to; "" of tables."""
+    groups = one.layout.groups(addresses).dictionary_encode()
+    names = pa.array([branch_name(one.names, uid) if uid else "" for uid in groups.dictionary.to_pylist()], pa.string())
+    return names.take(groups.indices)

@@ -5,7 +5,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from desilt.api.face import CollectFace, ExpireFace, GcFace, JobFace, LifecycleFace
+from desilt.api.calls import fitting
+from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, LifecycleFace
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport, shown
@@ -28,12 +29,13 @@ from desilt.runs.known import KnownRun
 from desilt.runs.pins import Pins
 from desilt.runs.simulation import Simulation
 from desilt.sweep.purge import Purged
-from desilt.sweep.restore import Back
+from desilt.sweep.restore import Restored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@fitting
 def open_repository(
     uri: str | os.PathLike[str], *, spark: "SparkSession | None" = None, db: str | None = None
 ) -> "OpenRepository":
@@ -76,9 +78,10 @@ class OpenRepository:
         """Commits that nothing reaches, and all that only they had."""
         return CollectFace(self._place, "collect")
 
-    def job(self, name: str) -> JobFace:
+    @fitting
+    def job(self, name: str) -> AnyJob:
         """A job by its name: one of the above, or of another package."""
-        return JobFace(self._place, text_of("name", name) or "")
+        return AnyJob(self._place, text_of("name", name) or "")
 
     @staticmethod
     def jobs() -> list[str]:
@@ -87,24 +90,29 @@ class OpenRepository:
 
     # ---- runs
 
+    @fitting
     def runs(self, *, job: str | None = None) -> list[KnownRun]:
         """Every run there was, newest first."""
         return known.every(self._place.repository, job=text_of("job", job))
 
+    @fitting
     def report(self, run: str = "last") -> RunReport:
         """The report of a run, by its id, the beginning of it, or ``"last"``."""
         return shown(known.report_of(self._place.repository, text_of("run", run) or ""))
 
+    @fitting
     def planned(self, run: str = "last") -> PlannedRun:
         """A plan that was made before, maybe by another process: to be looked at, or swept."""
         return PlannedRun(self._place, self.report(run))
 
-    def restore(self, run: str, *, prefix: str = "") -> Back:
+    @fitting
+    def restore(self, run: str, *, prefix: str = "") -> Restored:
         """Bring back what ``run`` moved to the trash, below ``prefix`` (of addresses)."""
         place = self._place
         wanted, below = text_of("run", run) or "", text_of("prefix", prefix) or ""
         return trash.bring_back(place.repository, place.executor, wanted, prefix=below)
 
+    @fitting
     def purge(
         self, *, older_than: Span = purge_job.DAYS, run: str | None = None, clock_is_right: bool = False
     ) -> Purged:
@@ -121,16 +129,21 @@ class OpenRepository:
 
     # ---- looking
 
+    @fitting
     def explain(self, wanted: str, *, ref: str | None = None, now: Moment | None = None) -> list[Explanation]:
         """Why an object is kept, or what removed it: by its path, at ``ref`` or anywhere, or by its address."""
         at: datetime | None = moment_of("now", now)
         return explain(self._place.repository, text_of("wanted", wanted) or "", ref=text_of("ref", ref), now=at)
 
+    @fitting
     def pins(self, *, limit: int = LIMIT) -> Pins:
         """Which branch, tag, hold or staging area keeps how many bytes, alone and together."""
         groups = number_of("limit", limit)
+        if groups is not None and groups < 0:
+            raise BadRequest(f"'limit' is {groups}; give how many groups to tell, 0 for none")
         return pins(self._place.repository, self._place.executor, limit=LIMIT if groups is None else groups)
 
+    @fitting
     def simulate(
         self,
         policy: PolicyLike,

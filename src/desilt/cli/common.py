@@ -59,6 +59,9 @@ def pairs(_context: click.Context, _option: click.Parameter, values: tuple[str, 
     return found
 
 
+metadata_option = click.option("--meta", multiple=True, callback=pairs, metavar="KEY=VALUE", help="May be repeated.")
+
+
 def note_way_on(repository: Repository, repo: str) -> None:
     """After Ctrl-C: how a command on ``repo`` is gone on with, where the same command does that."""
     context = click.get_current_context()

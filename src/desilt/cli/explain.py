@@ -19,7 +19,7 @@ from desilt.repository.protocol import Repository
 SHOWN = 10  # holders of a kind; --json has all
 NAMED = 3  # in a sentence
 WIDTH = 9
-DONE = {
+DONE: dict[str, str] = {
     State.CONDEMNED: "condemned by run {run} on {at} UTC by rule {rule!r}, and that run was cut off",
     State.REMOVED: "removed by run {run} on {at} UTC by rule {rule!r}",
     State.GONE: "already gone when run {run} came to remove it on {at} UTC by rule {rule!r}",
@@ -91,7 +91,9 @@ def answer(one: Explanation) -> str:
 
 def done(removal: Removal) -> str:
     back = when(removal.restored_at) if removal.restored_at else ""
-    return DONE[removal.state].format(run=removal.run, at=when(removal.at), rule=removal.rule, back=back)
+    other = f"condemned by run {{run}} on {{at}} UTC by rule {{rule!r}}, and is {removal.state!r} now"
+    said = DONE.get(removal.state, other)  # a later desilt may know more states
+    return said.format(run=removal.run, at=when(removal.at), rule=removal.rule, back=back)
 
 
 def commits(one: Explanation) -> str:

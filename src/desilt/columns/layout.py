@@ -58,6 +58,9 @@ class Layout(Protocol):
     def group_of(self, address: str) -> str:
         """The group of an object, by its address or its folder; "" where there is none."""
 
+    def groups(self, addresses: pa.Array) -> pa.Array:
+        """The groups of many addresses."""
+
     def group_folder(self, group: str) -> str:
         """The folder that all objects of a group are in."""
 

@@ -9,6 +9,7 @@ SECOND = timedelta(seconds=1)
 NANOSECONDS = 1_000_000_000  # in a second
 LAST = datetime(2106, 1, 1, tzinfo=UTC)  # names hold seconds in four bytes
 CLOCK_MARGIN = timedelta(minutes=10)  # two clocks may be so far apart, and neither is called wrong
+DROPPED_KNOWN_FOR = timedelta(days=30)  # for which it is known what lost a reference
 IN_FLIGHT = timedelta(minutes=10)  # by then, a request that somebody sent has arrived, or never will
 
 

@@ -14,6 +14,7 @@
     │   ├── Dirty               uncommitted changes are in the way
     │   ├── NothingToCommit     no change is staged
     │   ├── BranchMoved         somebody else was faster; try again
+    │   ├── RefsMoved           others are at it all the time; try again
     │   ├── BadTicket           altered, foreign, used or expired: ask for a new one
     │   ├── BaseAbandoned       where two histories met is no longer part of them
     │   ├── BeingCollected      a run is removing a file that a new commit needs; try again later
@@ -56,6 +57,7 @@
     │   └── OutsidePrefix       an address that is not an object of this repository
     ├── Locked                  another run is at work                        (exit 11)
     │   └── FencedOff           another run took over from this one
+    │       └── BatchOver       another try of it has done this part
     └── ReplayFailed            an operation of a scenario (in desilt.testing; exits as that operation does)
 
 A message is one line: the thing by name, the fact, and the way out. Each class has a
@@ -88,6 +90,7 @@ from desilt.errors.conflicts import (
     Dirty,
     MergeConflict,
     NothingToCommit,
+    RefsMoved,
     WrongClock,
 )
 from desilt.errors.damaged import (
@@ -111,6 +114,7 @@ from desilt.errors.outdated import (
     RunGivenUp,
 )
 from desilt.errors.refusals import (
+    BatchOver,
     FencedOff,
     FirstRun,
     Locked,
@@ -134,6 +138,7 @@ __all__ = [
     "BadRequest",
     "BadTicket",
     "BaseAbandoned",
+    "BatchOver",
     "BeingCollected",
     "BranchMoved",
     "CommitGone",
@@ -171,6 +176,7 @@ __all__ = [
     "PlanOutdated",
     "PolicyReplaced",
     "RecoveredSince",
+    "RefsMoved",
     "Refused",
     "RunGivenUp",
     "Shrinks",

@@ -34,6 +34,13 @@ class NothingToCommit(Conflict):
         super().__init__(f"branch {branch!r} has nothing to commit; stage a change, or pass --allow-empty")
 
 
+class RefsMoved(Conflict):
+    code = "refs-moved"
+
+    def __init__(self, doing: str) -> None:
+        super().__init__(f"refs moved again and again while {doing}; give the same command again")
+
+
 class BranchMoved(Conflict):
     code = "branch-moved"
 

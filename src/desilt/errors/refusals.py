@@ -209,6 +209,16 @@ class FencedOff(Locked):
         DesiltError.__init__(self, f"run {run} was silent for too long, and {taker} took over; nothing more was done")
 
 
+class BatchOver(FencedOff):
+    code = "batch-over"
+
+    def __init__(self, run: str, number: int) -> None:
+        self.run, self.by, self.number = run, run, number
+        DesiltError.__init__(
+            self, f"batch {number} of run {run} was done by another try, or the run was given up; nothing more was done"
+        )
+
+
 def span(length: timedelta) -> str:
     """A length of time, roughly."""
     seconds = int(length.total_seconds())

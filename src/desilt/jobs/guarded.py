@@ -17,24 +17,24 @@ from desilt.sweep.limits import Limits
 
 def against(
     job: Job[Any], repository: Repository, made: Plan, limits: Limits
-) -> tuple[tuple[Objection, ...], str | None]:
-    """All that guards have against a plan that does something, and the words that let it pass, if any do."""
+) -> tuple[tuple[Objection, ...], Limits | None]:
+    """All that guards have against a plan that does something, and the limits that let it pass, if any do."""
     if not made.does_something:
-        return (), ""
+        return (), limits
     seen = situation(job, repository, made)
     found = [Objection(one.code, one.fact, one.way_out) for one in objections(made, limits, seen, resuming=False)]
-    enough = passing(made, limits, seen)
-    return tuple(found), None if enough is None else enough.words()
+    return tuple(found), passing(made, limits, seen)
 
 
-def refusal(job: Job[Any], repository: Repository, run_id: str, limits: Limits) -> Refused | None:
-    """What they would say to a sweep of a plan that was made before, now."""
+def refusal(job: Job[Any], repository: Repository, run_id: str, limits: Limits) -> tuple[Refused | None, Limits | None]:
+    """What they would say to a sweep of a plan that was made before, now; and the limits that they would let pass."""
     folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, run_id))
     made = plans.read(folder, repository.secret)
     if made.job != job.name:
         raise BadRequest(f"plan {made.run} is one of {made.job!r}, not of {job.name!r}; ask the job that made it")
+    seen = situation(job, repository, made)
     try:
-        guard(made, limits, situation(job, repository, made), resuming=False)
+        guard(made, limits, seen, resuming=False)
     except Refused as reason:
-        return reason
-    return None
+        return reason, passing(made, limits, seen)
+    return None, limits

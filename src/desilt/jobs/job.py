@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from desilt.domain.run import Run
+from desilt.domain.times import DROPPED_KNOWN_FOR
 from desilt.errors import BadRequest, span
 from desilt.executors.executor import Executor, Watch
 from desilt.jobs.options import options_of, told
@@ -24,7 +25,6 @@ from desilt.sweep.guard import Unfit
 
 O = TypeVar("O")  # noqa: E741  the options of a job
 DROPPED_FOR = timedelta(days=1)
-LONGEST_DROPPED_FOR = timedelta(days=30)  # for which it is known what lost a reference
 
 log = logger(__name__)
 COMMITTED = "committed objects"
@@ -71,8 +71,8 @@ class Work(Generic[O]):
 
     def dropped_since(self, dropped_for: timedelta) -> datetime | None:
         """Since when what something pointed to is left alone, by whichever clock says longer; None: it is not."""
-        if dropped_for > LONGEST_DROPPED_FOR:
-            longest = span(LONGEST_DROPPED_FOR)
+        if dropped_for > DROPPED_KNOWN_FOR:
+            longest = span(DROPPED_KNOWN_FOR)
             raise BadRequest(f"--dropped-for {span(dropped_for)} is longer than that is known; give at most {longest}")
         return self.now - dropped_for if dropped_for else None
 

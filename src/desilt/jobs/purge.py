@@ -28,7 +28,7 @@ from desilt.repository.snapshot import Snapshot
 from desilt.runs.folder import trash_of
 from desilt.sweep.batches import ROWS_TO_A_REMOVAL
 from desilt.sweep.guard import check_jump
-from desilt.sweep.purge import GOING, Heap, Purged, purge
+from desilt.sweep.purge import Heap, Purged, purge
 
 DAYS = timedelta(days=7)
 TRASHED = pa.schema([(HASH, pa.uint64()), ("run", pa.int64())])
@@ -116,7 +116,9 @@ def trashed(repository: Repository, runs: Sequence[str]) -> pa.Table:
     with repository.records.read() as tx:
         for number, run in enumerate(runs):
             stones = tombstones.of_run(tx, repository.uid, run)
-            hashes = address_hash(pa.array([one.address for one in stones if one.state in GOING], pa.string()))
+            hashes = address_hash(
+                pa.array([one.address for one in stones if one.state in tombstones.IN_TRASH], pa.string())
+            )
             found.append(pa.table([hashes, np.full(len(hashes), number)], schema=TRASHED))
     return pa.concat_tables(found).combine_chunks()
 

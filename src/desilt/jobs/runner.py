@@ -131,7 +131,8 @@ def _plan(
     )
     found, passes = against(job, repository, made, limits)
     report = planned(repository, opened, marked, made)
-    report = replace(report, place=executor.place, objections=found, passes=passes)
+    words = None if passes is None else passes.words() if made.does_something else ""
+    report = replace(report, place=executor.place, objections=found, passes=words)
     executor.watch.begins("report")
     if marked.figures.change is not None:
         folder.put_text(HISTORY, marked.figures.change.to_json())

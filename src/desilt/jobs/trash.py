@@ -21,7 +21,7 @@ from desilt.repository.protocol import Repository
 from desilt.runs.folder import LAST, TRASH
 from desilt.runs.steps import Action
 from desilt.sweep.batches import BATCHES_TO_A_PIECE, ROWS_TO_A_REMOVAL
-from desilt.sweep.restore import Back, Wanted, restore
+from desilt.sweep.restore import Restored, Wanted, restore
 
 GC = "gc"  # the job that looks where nothing new appears only if it is told to
 log = logger(__name__)
@@ -29,7 +29,7 @@ log = logger(__name__)
 DELETED = "deleted what it removed; only runs with --to trash can be brought back"
 
 
-def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefix: str = "") -> Back:
+def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefix: str = "") -> Restored:
     """Everything that the trash still holds of a run, below ``prefix`` (of addresses), put where it was."""
     check_clock(repository)
     row, began = swept_run(repository, run_id), repository.clock()
@@ -68,7 +68,7 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
         ]
         executor.watch.begins("restore")
         executor.watch.expects(row.objects)
-        back = sum(executor(restore, wanted, rows=row.objects * ROWS_TO_A_REMOVAL, weigh=restored), Back())
+        back = sum(executor(restore, wanted, rows=row.objects * ROWS_TO_A_REMOVAL, weigh=restored), Restored())
         log.info("%s restored, %s missing, %s failed", back.restored, back.missing, back.failed)
         if mark is not None and mark[1]:
             pending = [*mark[1][PENDING], *map(as_json, back.files)]
@@ -80,7 +80,7 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
     return back
 
 
-def restored(back: Back) -> int:
+def restored(back: Restored) -> int:
     return back.restored
 
 

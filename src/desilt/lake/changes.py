@@ -174,6 +174,7 @@ class HoldMade(Change):
         end = None if self.until is None else moment(self.until)
         made = Hold(self.id, HoldKind(self.kind), self.value, self.reason, moment(self.made_at), end, move.generation)
         holds.add(tx, move.repository, made)
+        repositories.count(tx, move.repository, "hold", 1)
 
     def __str__(self) -> str:
         return f"hold {self.id} on {self.kind} {self.value!r}"
@@ -191,6 +192,7 @@ class HoldLifted(Change):
 
     def apply(self, tx: Transaction, move: Moment) -> None:
         lifted = holds.remove(tx, move.repository, self.id)
+        repositories.count(tx, move.repository, "hold", -1)
         if lifted.kind is HoldKind.REF:
             commits.release(tx, move.repository, [lifted.value], at=move.at)
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from desilt.domain.history import Commit, Fetch
 from desilt.domain.times import microseconds, moment
 from desilt.errors import CommitGone, NotFound, Unreadable
+from desilt.lake import repositories
 from desilt.records.database import Row, Transaction, among
 
 COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, generation"
@@ -32,12 +33,13 @@ class Trace:
 
 def insert(tx: Transaction, repository: str, commit: Commit) -> None:
     """Write ``commit``; the same content at the same instant is the same commit, written once."""
-    tx.execute(
+    made = tx.execute(
         f"INSERT INTO commits (repository, {COLUMNS}, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "(SELECT generation FROM repositories WHERE uid = ?)) ON CONFLICT DO NOTHING",
         *(repository, commit.id, json.dumps(commit.parents), commit.metarange, microseconds(commit.created_at)),
         *(commit.committer, commit.message, json.dumps(commit.metadata), commit.generation, repository),
     )
+    repositories.count(tx, repository, "commit", made)
 
 
 def fetching(tx: Transaction, repository: str) -> Fetch:
@@ -90,14 +92,14 @@ def edit(tx: Transaction, repository: str, commit_id: str, *, seen: Sequence[str
 def release(tx: Transaction, repository: str, ids: Sequence[str], *, at: datetime) -> None:
     """Remember that something which kept these commits, and all they descend from, does so no longer."""
     tx.execute_many(
-        "UPDATE commits SET let_go_at = ? WHERE repository = ? AND id = ?",
+        "UPDATE commits SET released_at = ? WHERE repository = ? AND id = ?",
         ((microseconds(at), repository, name) for name in ids),
     )
 
 
 def released_since(tx: Transaction, repository: str, since: datetime) -> set[str]:
     """The commits that were released at ``since`` or later."""
-    rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND let_go_at >= ?", repository, microseconds(since))
+    rows = tx.rows("SELECT id FROM commits WHERE repository = ? AND released_at >= ?", repository, microseconds(since))
     return {str(row[0]) for row in rows}
 
 
@@ -109,7 +111,9 @@ def collect(tx: Transaction, repository: str, ids: Sequence[str], *, run: str, a
         "WHERE repository = ? AND id = ?",
         ((run, microseconds(at), repository, name) for name in ids),
     )
+    before = len(there(tx, repository, ids))
     tx.execute_many("DELETE FROM commits WHERE repository = ? AND id = ?", ((repository, name) for name in ids))
+    repositories.count(tx, repository, "commit", -before)
 
 
 def trace(tx: Transaction, repository: str, commit_id: str) -> Trace | None:

@@ -6,12 +6,10 @@ reference is left alone for a while, however old it is.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from desilt.domain.times import microseconds, moment
 from desilt.records.database import Transaction, among
-
-KEPT = timedelta(days=30)  # for which it is known what lost a reference
 
 
 @dataclass(frozen=True, slots=True)

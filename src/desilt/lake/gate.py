@@ -11,8 +11,8 @@ from datetime import datetime
 
 from desilt.clock import ManualClock
 from desilt.columns.schemas import DIVIDER
-from desilt.domain.times import CLOCK_MARGIN
-from desilt.errors import BranchMoved, FencedOff
+from desilt.domain.times import CLOCK_MARGIN, DROPPED_KNOWN_FOR
+from desilt.errors import BatchOver, RefsMoved
 from desilt.lake import dropped, moves, repositories, restored, staging, tickets, traces
 from desilt.lake.core import Core
 from desilt.lake.events import BroughtBack, run_began
@@ -24,7 +24,7 @@ from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
-from desilt.records.removals import State, Tombstone
+from desilt.records.removals import SETTLED, State, Tombstone
 from desilt.repository.gate import Batch, Held, Reliance, Safety, Standing
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
@@ -114,7 +114,7 @@ class LakeGate:
                     back |= self._held(tx, batch.run, free, relies_on)
                     self._write(tx, batch, back)
                     return back
-        raise BranchMoved("of this repository", "condemning a batch")
+        raise RefsMoved("a batch was condemned")
 
     def _held(self, tx: Transaction, run: str, addresses: list[str], relies_on: Reliance) -> dict[str, str]:
         """What else holds them at this moment."""
@@ -137,7 +137,7 @@ class LakeGate:
                 back[address] = f"run {stone.run} moved it to the trash"
             elif stone.state in (State.REMOVED, State.GONE) and (relies_on.rules or stone.condemned_at >= lately):
                 back[address] = f"run {stone.run} removed it"  # a stray upload may come again, a committed object not
-            elif not stone.state.settled and _at_work(tx, uid, stone.run):
+            elif stone.state not in SETTLED and _at_work(tx, uid, stone.run):
                 back[address] = f"run {stone.run} is about to remove it"  # the first wins until it is settled
         return back
 
@@ -163,7 +163,7 @@ class LakeGate:
             ahead = ledger.batch(tx, self._core.uid, batch.run, batch.number)
             over = ahead is None or ahead.file or not _at_work(tx, self._core.uid, batch.run)
             if over:  # another try has done it, or it was given up: what it removed may be there again
-                raise FencedOff(batch.run, batch.run)
+                raise BatchOver(batch.run, batch.number)
 
     def settle(self, batch: Batch, lock: Lock, done: BatchRow, outcomes: Sequence[Outcome], usual: State) -> None:
         uid, prefix = self._core.uid, self._core.prefix
@@ -182,7 +182,7 @@ class LakeGate:
             locks.check(tx, lock)
             write(tx)
             tickets.forget(tx, self._core.uid, before=now - TICKET_LIVES * self._core.ticket_life)
-            dropped.forget(tx, self._core.uid, before=now - dropped.KEPT)
+            dropped.forget(tx, self._core.uid, before=now - DROPPED_KNOWN_FOR)
 
     @contextmanager
     def restoring(self, lock: Lock, run: str) -> Iterator[Transaction]:

@@ -16,7 +16,7 @@ from desilt.domain.address import repository_prefix
 from desilt.domain.history import new_commit
 from desilt.domain.names import check_branch, check_repository
 from desilt.domain.times import check_date
-from desilt.errors import InvalidUri, NotFound, StorageFailed
+from desilt.errors import BadRequest, InvalidUri, NotFound, StorageFailed
 from desilt.lake import commit_time, repositories, schema
 from desilt.lake.changes import RepositoryMade, branch_made, committed
 from desilt.lake.core import Core
@@ -72,7 +72,11 @@ def locate(uri: str, *, db: str | None = None) -> Location:
 
 def located(where: str | os.PathLike[str] | Location, *, db: str | None = None) -> Location:
     """``where``, read if it is as people write it."""
-    return where if isinstance(where, Location) else locate(os.fspath(where), db=db)
+    if isinstance(where, Location):
+        return where
+    if not isinstance(where, str | os.PathLike):
+        raise BadRequest(f"a lake is named by a text or a path, such as './lake', not by {type(where).__name__}")
+    return locate(os.fspath(where), db=db)
 
 
 class Lake:

@@ -67,6 +67,10 @@ class LakeLayout:
         parts = address.split("/")
         return parts[1] if len(parts) > 2 else ""
 
+    def groups(self, addresses: pa.Array) -> pa.Array:
+        first = pc.replace_substring_regex(addresses, f"^{DATA}([^/]*)/.*$", r"\1")
+        return pc.if_else(pc.starts_with(addresses, DATA), first, "")
+
     def group_folder(self, group: str) -> str:
         return names.branch_prefix(group)
 
@@ -79,6 +83,12 @@ class LakeLayout:
 
     def after(self, folder_name: str) -> str:
         return f"{int(folder_name.split('_')[0]) + 1:014d}"
+
+
+def folder_parts(folder: str) -> tuple[str, str]:
+    """The branch and the partition of a folder of uploads, or of an address in one."""
+    _, branch, partition, *_ = folder.split("/")
+    return branch, partition
 
 
 def _matching(texts: pa.Array, pattern: str) -> Flags:

@@ -14,12 +14,11 @@ from desilt.errors import Unreadable
 from desilt.lake import refs, repositories, staging
 from desilt.lake.core import Core
 from desilt.records.database import Transaction
-from desilt.sstable.ranges import EMPTY, Ranges
+from desilt.sstable.ranges import EMPTY, STAGING, Ranges
 from desilt.sstable.records import paired
 from desilt.sstable.table import RAW
 from desilt.sstable.values import RangeData
 
-FOLDER = "_desilt/staging/"
 PAGE = 20_000
 Staged = tuple[bytes, bytes, str]  # key, value, address
 
@@ -28,20 +27,20 @@ Staged = tuple[bytes, bytes, str]  # key, value, address
 class StagingManifest:
     """What was staged at one moment. A record's key is its staging area's token, a slash, and the path."""
 
-    metarange: str  # below :data:`FOLDER`; "" if nothing was staged
+    metarange: str  # below :data:`STAGING`; "" if nothing was staged
     entries: int
     generation: int  # of refs, in the same snapshot
     taken_at: datetime
     branches: tuple[refs.LakeBranch, ...]
 
 
-def ranges_of(core: Core, folder: str = FOLDER) -> Ranges:
+def ranges_of(core: Core, folder: str = STAGING) -> Ranges:
     """Where manifests are kept: ranges like any other, in a folder of their own."""
     return Ranges(core.store, core.prefix, folder=folder)
 
 
 def prepare(
-    core: Core, branch: str | None = None, *, folder: str = FOLDER, seen: Callable[[list[str]], None] | None = None
+    core: Core, branch: str | None = None, *, folder: str = STAGING, seen: Callable[[list[str]], None] | None = None
 ) -> StagingManifest:
     """Write down what is staged on ``branch``, or on every branch, into ``folder``; ``seen`` is told the addresses."""
     ranges = ranges_of(core, folder)

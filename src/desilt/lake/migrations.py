@@ -127,5 +127,21 @@ def to_4(_tx: Transaction, run: Run) -> None:
     run("CREATE INDEX dropped_by_time ON dropped (repository, dropped_at)")
 
 
-STEPS: tuple[Step, ...] = (to_2, to_3, to_4)
+def to_5(_tx: Transaction, run: Run) -> None:
+    """It is known how many commits, branches, tags and holds there are.
+
+    An older desilt that is still open would not count what it makes; without ``journal`` it can make nothing.
+    """
+    run("ALTER TABLE journal RENAME TO moves_made")
+    run("ALTER TABLE commits RENAME COLUMN let_go_at TO released_at")
+    for what in ("commit", "branch", "tag", "hold"):
+        table = "branches" if what == "branch" else f"{what}s"
+        run(f"ALTER TABLE repositories ADD COLUMN {what}_rows {{int}} NOT NULL DEFAULT 0")
+        run(
+            f"UPDATE repositories SET {what}_rows = "
+            f"(SELECT COUNT(*) FROM {table} WHERE {table}.repository = repositories.uid)"
+        )
+
+
+STEPS: tuple[Step, ...] = (to_2, to_3, to_4, to_5)
 """From each version to the next; new ones are appended."""

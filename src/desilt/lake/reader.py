@@ -1,8 +1,10 @@
 """The history of a repository, read in one transaction: the only reader that anything is judged by."""
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from desilt.domain.address import PARTITION_AGE
+from desilt.domain.history import Commit
 from desilt.domain.times import moment
 from desilt.errors import Unreadable
 from desilt.lake import commits, refs, repositories, staging, tickets
@@ -19,17 +21,34 @@ def read(tx: Transaction, core: Core, now: datetime, *, uses: bool = False) -> S
     if stray := staging.strays(tx):
         raise Unreadable(f"staging area {stray[0]} belongs to no branch: rows are missing; see `desilt fsck`")
     branches = sorted(refs.branches(tx, core.uid), key=lambda branch: branch.name)
-    return checked(
+    orders = holds.every(tx, core.uid)
+    seen = checked(
         Snapshot(
             revision(tx, core),
             core.default_branch,
             {commit.id: commit for commit in commits.every(tx, core.uid)},
             tuple(branches),
             tuple(refs.tags(tx, core.uid)),
-            tuple(hold for hold in holds.every(tx, core.uid) if hold.counts(min(now, core.clock()))),
+            tuple(hold for hold in orders if hold.counts(min(now, core.clock()))),
             {branch.name: _use(tx, core, branch) for branch in branches} if uses else {},
         )
     )
+    there = {"commit": len(seen.commits), "branch": len(branches), "tag": len(seen.tags), "hold": len(orders)}
+    for fact in miscounted(tx, core, there, seen.commits):
+        raise Unreadable(f"{fact}; see `desilt fsck`, restore the database from a copy, then `desilt lake recover`")
+    return seen
+
+
+def miscounted(tx: Transaction, core: Core, there: Mapping[str, int], known: Mapping[str, Commit]) -> Iterator[str]:
+    """What does not add up: rows that are lost, or that nobody made; commits that have lost their parents."""
+    for what, count in repositories.counted(tx, core.uid).items():
+        if there[what] != count:
+            named = {"branch": "branches"}.get(what, f"{what}s")
+            yield f"the database has {there[what]:,} {named}, and {count:,} were made: rows are missing"
+    first = min((commit.generation for commit in known.values()), default=0)
+    for commit in known.values():
+        if not commit.parents and commit.was is None and commit.generation > first:
+            yield f"commit {commit.id} has no parents in the database, and was made with some"
 
 
 def revision(tx: Transaction, core: Core) -> Revision:

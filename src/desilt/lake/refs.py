@@ -14,7 +14,7 @@ from typing import Literal
 from desilt.domain.history import Commit
 from desilt.domain.times import microseconds, moment
 from desilt.errors import AlreadyExists, InvalidRef, NotFound
-from desilt.lake import commits
+from desilt.lake import commits, repositories
 from desilt.records.database import Row, Transaction
 from desilt.repository import snapshot
 from desilt.repository.snapshot import Tag
@@ -76,12 +76,14 @@ def create_branch(tx: Transaction, repository: str, new: LakeBranch) -> None:
     )
     if not made:
         raise AlreadyExists("branch", new.name)
+    repositories.count(tx, repository, "branch", 1)
 
 
 def delete_branch(tx: Transaction, repository: str, old: LakeBranch, *, at: datetime) -> None:
     commits.release(tx, repository, [old.head], at=at)
     tx.execute("DELETE FROM sealed WHERE branch = ?", old.uid)
-    tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
+    gone = tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
+    repositories.count(tx, repository, "branch", -gone)
 
 
 def move(tx: Transaction, branch_uid: str, *, head: str) -> None:
@@ -130,12 +132,14 @@ def create_tag(tx: Transaction, repository: str, new: Tag) -> None:
     )
     if not made:
         raise AlreadyExists("tag", new.name, "tags do not move; delete it first, or choose another name")
+    repositories.count(tx, repository, "tag", 1)
 
 
 def delete_tag(tx: Transaction, repository: str, name: str, *, at: datetime) -> None:
     commits.release(tx, repository, [tag.target for tag in tags(tx, repository) if tag.name == name], at=at)
     if not tx.execute("DELETE FROM tags WHERE repository = ? AND name = ?", repository, name):
         raise NotFound("tag", name, "see `desilt lake tags`")
+    repositories.count(tx, repository, "tag", -1)
 
 
 def resolve(tx: Transaction, repository: str, expression: str) -> Target:

@@ -8,11 +8,14 @@ whether refs are still what it saw; :mod:`desilt.lake.moves` makes moves.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal, get_args
 
 from desilt.domain.times import microseconds, moment
 from desilt.errors import AlreadyExists, NotFound
 from desilt.records.database import Database, Transaction
 
+Rows = Literal["commit", "branch", "tag", "hold"]
+ROWS: tuple[Rows, ...] = get_args(Rows)
 COLUMNS = "name, uid, default_branch, created_at, secret, ticket_life, manual_now"
 
 
@@ -76,13 +79,13 @@ def generation(tx: Transaction, uid: str) -> int:
 
 def mark_at(tx: Transaction, uid: str, generation: int) -> str:
     """What tells this move of refs from another with the same number; "" for one that was never made here."""
-    row = tx.one("SELECT mark FROM journal WHERE repository = ? AND generation = ?", uid, generation)
+    row = tx.one("SELECT mark FROM moves_made WHERE repository = ? AND generation = ?", uid, generation)
     return str(row[0]) if row else ""
 
 
 def marks(tx: Transaction, uid: str) -> dict[int, str]:
     """The mark of every move."""
-    rows = tx.each("SELECT generation, mark FROM journal WHERE repository = ?", uid)
+    rows = tx.each("SELECT generation, mark FROM moves_made WHERE repository = ?", uid)
     return {int(generation): str(mark) for generation, mark in rows}
 
 
@@ -101,7 +104,7 @@ def begin_move(tx: Transaction, uid: str, *, number: int | None = None) -> tuple
 
 def end_move(tx: Transaction, uid: str, generation: int, mark: str) -> None:
     """The move is made."""
-    tx.execute("INSERT INTO journal (repository, generation, mark) VALUES (?, ?, ?)", uid, generation, mark)
+    tx.execute("INSERT INTO moves_made (repository, generation, mark) VALUES (?, ?, ?)", uid, generation, mark)
 
 
 def undo_move(tx: Transaction, uid: str, before: int) -> None:
@@ -128,6 +131,20 @@ def edited(tx: Transaction, uid: str) -> int:
     """The generation of refs at which history was last edited; 0 if never."""
     row = tx.one("SELECT edited FROM repositories WHERE uid = ?", uid)
     return int(row[0]) if row else 0
+
+
+def count(tx: Transaction, uid: str, rows: Rows, change: int) -> None:
+    """So many rows more, or less, belong to the repository: in the transaction that makes or removes them."""
+    if change:
+        tx.execute(f"UPDATE repositories SET {rows}_rows = {rows}_rows + ? WHERE uid = ?", change, uid)
+
+
+def counted(tx: Transaction, uid: str) -> dict[str, int]:
+    """How many rows of each kind there must be."""
+    row = tx.one(f"SELECT {', '.join(f'{what}_rows' for what in ROWS)} FROM repositories WHERE uid = ?", uid)
+    if row is None:
+        raise NotFound("repository", uid)
+    return dict(zip(ROWS, map(int, row), strict=True))
 
 
 def writing(tx: Transaction, uid: str) -> None:

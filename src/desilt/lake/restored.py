@@ -14,7 +14,7 @@ from desilt.domain.times import CLOCK_MARGIN, microseconds, moment
 from desilt.errors import WentBack
 from desilt.lake import refs, staging
 from desilt.lake.core import Core
-from desilt.lake.layout import PARTITION
+from desilt.lake.layout import PARTITION, folder_parts
 from desilt.lake.partitions import new_uid
 from desilt.records.database import Transaction
 
@@ -44,7 +44,7 @@ def check_partitions(core: Core, folders: Iterable[str]) -> None:
 def adopt(tx: Transaction, partitions: Sequence[str]) -> None:
     """Know of these ``partitions`` from here on, as full."""
     for folder in partitions:
-        _, branch, name, _ = folder.split("/")
+        branch, name = folder_parts(folder)
         opened = microseconds(address.partition_time(name))
         tx.execute(
             "INSERT INTO partitions (branch, name, opened_at, objects) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",

@@ -17,6 +17,10 @@ TABLES = (
         generation {int} NOT NULL,  -- counts every move of a ref, and whatever else the journal has
         journal_from {int} NOT NULL DEFAULT 0, -- the first generation that has a record beside the objects
         edited {int} NOT NULL DEFAULT 0, -- the generation at which history was last edited
+        commit_rows {int} NOT NULL DEFAULT 0, -- how many there must be: a row that is lost is noticed
+        branch_rows {int} NOT NULL DEFAULT 0,
+        tag_rows {int} NOT NULL DEFAULT 0,
+        hold_rows {int} NOT NULL DEFAULT 0,
         kept_since {int},           -- after a restore: what was uploaded since then and not committed stays
         recovered {int} NOT NULL DEFAULT -1, -- the generation at which the database was last recovered
         ask_again_from {int},       -- what somebody agreed to before then is asked again
@@ -38,7 +42,7 @@ TABLES = (
         metadata TEXT NOT NULL,   -- JSON object
         generation {int} NOT NULL,
         added {int} NOT NULL DEFAULT 0, -- the repository's generation then: what came after a plan is found by it
-        let_go_at {int},          -- when a ref, a hold or an edit last released it; NULL: never
+        released_at {int},        -- when a ref, a hold or an edit last released it; NULL: never
         was TEXT,                 -- JSON list: the parents it was made with; NULL: those it has
         PRIMARY KEY (repository, id)
     )""",
@@ -101,7 +105,7 @@ TABLES = (
         expires_at {int} NOT NULL,
         PRIMARY KEY (repository, address)
     )""",
-    """CREATE TABLE journal (       -- every move, each with a mark of its own: a restored database has other marks
+    """CREATE TABLE moves_made (       -- every move, each with a mark of its own: a restored database has other marks
         repository TEXT NOT NULL,
         generation {int} NOT NULL,
         mark TEXT NOT NULL,

@@ -17,7 +17,7 @@ from desilt.inventory.listing import Inventory
 from desilt.lake import dropped, manifest, partitions, reader, refs, restored, tickets, views
 from desilt.lake.areas import areas
 from desilt.lake.core import Core
-from desilt.lake.layout import DATA
+from desilt.lake.layout import DATA, folder_parts
 from desilt.lake.staging import after_prefix
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import Pointers, Staged, Uploads
@@ -71,7 +71,7 @@ class LakeSource:
             addresses = [ticket.address for ticket in tickets.open_at(tx, self._core.uid, now)]
         oldest: dict[str, str] = {}
         for address in addresses:
-            _, branch, partition, _ = address.split("/")
+            branch, partition = folder_parts(address)
             oldest[branch] = max(oldest.get(branch, ""), partition)  # names count time downwards
         return Uploads(self._put(run, "tickets", addresses), oldest)
 

@@ -19,7 +19,7 @@ from desilt.records.database import Row, Transaction, among
 
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
-UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
+MAY_BE_THERE = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
 
 
 class State(StrEnum):
@@ -33,10 +33,12 @@ class State(StrEnum):
     RESTORING = "restoring"  # on its way back from the trash
     RESTORED = "restored"  # brought back: whoever pointed to it can read it again
 
-    @property
-    def settled(self) -> bool:
-        """Whether the run that wrote it is done with the object; until then it is nobody else's."""
-        return self in (State.REMOVED, State.GONE, State.TRASHED, State.FAILED, State.RESTORED)
+
+SETTLED = (State.REMOVED, State.GONE, State.TRASHED, State.FAILED, State.RESTORED)
+"""Whoever condemned the object is done with it; in any other state, one of a later desilt too, it is nobody else's."""
+KNOWN = {one.value: one for one in State}
+IN_TRASH = (State.TRASHED, State.CONDEMNED, State.FAILED)
+"""What lies in the trash may be in one of these, once the run that moved it there is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Tombstone:
     condemned_at: datetime
     size: int = 0
     batch: int = -1
-    state: State = State.CONDEMNED
+    state: str = State.CONDEMNED  # a State, or what a later desilt calls it
     restored_at: datetime | None = None
 
 
@@ -67,7 +69,7 @@ def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> No
     )
 
 
-def settle(tx: Transaction, repository: str, run: str, batch: int, state: State) -> None:
+def settle(tx: Transaction, repository: str, run: str, batch: int, state: str) -> None:
     """What became of the objects that ``run`` condemned in a batch; exceptions are told by :func:`turn` before."""
     tx.execute(
         "UPDATE tombstones SET state = ? WHERE repository = ? AND run = ? AND batch = ? AND state = ?",
@@ -75,7 +77,7 @@ def settle(tx: Transaction, repository: str, run: str, batch: int, state: State)
     )
 
 
-def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: State) -> None:
+def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str) -> None:
     """What became of some that ``run`` condemned; what is no longer its own, or no longer condemned, stays as it is."""
     tx.execute_many(
         "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
@@ -83,7 +85,7 @@ def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
     )
 
 
-def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: State, *, at: datetime) -> None:
+def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str, *, at: datetime) -> None:
     """Some that ``run`` removed are brought back: :attr:`State.RESTORING`, then :attr:`State.RESTORED`."""
     tx.execute_many(
         "UPDATE tombstones SET state = ?, restored_at = ? WHERE repository = ? AND address = ? AND run = ?",
@@ -92,14 +94,15 @@ def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
 
 
 def purged(tx: Transaction, repository: str, run: str, addresses: Iterable[str]) -> None:
-    """What ``run`` had in the trash is removed for good."""
+    """What ``run``, which is over, had in the trash is removed for good."""
+    marks = ", ".join("?" * len(IN_TRASH))
     tx.execute_many(
-        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ?",
-        ((State.REMOVED, repository, address, run) for address in addresses),
+        f"UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state IN ({marks})",
+        ((State.REMOVED, repository, address, run, *IN_TRASH) for address in addresses),
     )
 
 
-def batches_in(tx: Transaction, repository: str, run: str, *states: State) -> list[int]:
+def batches_in(tx: Transaction, repository: str, run: str, *states: str) -> list[int]:
     """The batches of ``run`` that have objects in one of ``states``."""
     marks = ", ".join("?" * len(states))
     rows = tx.rows(
@@ -109,7 +112,7 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: State) -> li
     return [int(row[0]) for row in rows]
 
 
-def runs_in(tx: Transaction, repository: str, *states: State) -> set[str]:
+def runs_in(tx: Transaction, repository: str, *states: str) -> set[str]:
     """The runs that have objects in one of ``states``."""
     marks = ", ".join("?" * len(states))
     rows = tx.rows(
@@ -155,20 +158,20 @@ def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = No
 
 def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
     """The addresses whose objects ``run`` has removed, in order."""
-    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({UNSETTLED}) ORDER BY address"
+    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({MAY_BE_THERE}) ORDER BY address"
     return (str(row[0]) for row in tx.each(found, repository, run))
 
 
 def unsettled(tx: Transaction, repository: str) -> list[str]:
     """The addresses on record whose objects may be there: restored, failed, or condemned and no more."""
-    rows = tx.rows(f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED}", repository)
+    rows = tx.rows(f"SELECT address FROM tombstones WHERE repository = ? AND {MAY_BE_THERE}", repository)
     return [str(row[0]) for row in rows]
 
 
 def restored_since(tx: Transaction, repository: str, since: datetime) -> list[str]:
     """Addresses that were brought back at ``since`` or later, or are on their way."""
     rows = tx.rows(
-        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND (restored_at >= ? OR state = ?)",
+        f"SELECT address FROM tombstones WHERE repository = ? AND {MAY_BE_THERE} AND (restored_at >= ? OR state = ?)",
         *(repository, microseconds(since), State.RESTORING),
     )
     return [str(row[0]) for row in rows]
@@ -196,4 +199,4 @@ def refuse_gone(tx: Transaction, repository: str, address: str, path: str) -> No
 def _tombstone(row: Row) -> Tombstone:
     address, run, rule, at, size, batch, state, restored_at = row
     back = None if restored_at is None else moment(restored_at)
-    return Tombstone(address, run, rule, moment(at), size, batch, State(state), back)
+    return Tombstone(address, run, rule, moment(at), size, batch, KNOWN.get(state) or str(state), back)

@@ -1,5 +1,7 @@
 """A report in a few lines, for a notebook: what goes, what stays, by what it is safe, and how to go on."""
 
+from collections.abc import Sequence
+
 from desilt.render.headline import banner, less, stored
 from desilt.render.pages import page
 from desilt.render.words import biggest
@@ -9,8 +11,11 @@ from desilt.runs.safety import told
 LINES = 8  # of what goes and of what stays; the report has all
 
 
-def card(report: Report, *, refusal: str = "", confirm: bool = False) -> str:
-    """A piece of a page, with no style but its own; ``refusal`` is what a guard would say to a sweep now."""
+def card(report: Report, *, refusals: Sequence[str] = (), passes: str | None = "") -> str:
+    """A piece of a page, with no style but its own.
+
+    ``refusals`` are what guards would say to a sweep now, ``passes`` the keywords that they would let pass.
+    """
     goes = [
         (f"{name}: {reason}", amount) for name, reasons in report.remove.items() for reason, amount in reasons.items()
     ]
@@ -22,8 +27,8 @@ def card(report: Report, *, refusal: str = "", confirm: bool = False) -> str:
         goes=shortened(dict(goes)),
         stays=shortened(dict(report.keep)),
         kept=less(stored(report), report.removed),
-        refusal=refusal,
-        confirm=confirm,
+        refusals=refusals,
+        passes=passes,
     )
 
 

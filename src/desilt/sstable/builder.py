@@ -13,6 +13,7 @@ from desilt.sstable.blocks import TRAILER, BlockHandle, Footer, build, seal
 from desilt.sstable.cuts import is_full
 from desilt.sstable.decode import SUFFIX
 from desilt.sstable.encode import SUFFIX_BYTES
+from desilt.sstable.index import INDEX_TYPE
 
 Kind = Literal["ranges", "metaranges"]
 
@@ -139,7 +140,6 @@ def _raised(key: bytes, at: int) -> bytes:
     return key[:at] + bytes([key[at] + 1]) if at < len(key) else key
 
 
-INDEX_TYPE = "rocksdb.block.based.table.index.type"
 ZEROS = (
     "creation.time deleted.keys filter.size fixed.key.length format.version index.key.is.user.key "
     "index.value.is.delta.encoded merge.operands num.range-deletions oldest.key.time"

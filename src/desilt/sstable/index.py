@@ -19,6 +19,8 @@ from desilt.sstable.slices import layout
 from desilt.sstable.source import ByteSource
 from desilt.sstable.varint import Ints, Malformed
 
+INDEX_TYPE = "rocksdb.block.based.table.index.type"  # the property that tells how many levels it has
+
 
 @dataclass(frozen=True, slots=True)
 class Index:

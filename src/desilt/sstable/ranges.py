@@ -20,6 +20,7 @@ from desilt.sstable.values import RangeData, read_metarange, write_metarange
 from desilt.sstable.writer import RangeWriter, Written
 
 FOLDER = "_lakefs/"
+STAGING = "_desilt/staging/"  # staging manifests that somebody asked for
 RANGE_BYTES = 20 * 2**20
 RAGGEDNESS = 50_000  # entries to a range, on average
 EMPTY = ""  # the metarange of a first commit, which holds nothing: there is no file

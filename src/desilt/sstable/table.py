@@ -18,7 +18,7 @@ from desilt.errors import CorruptTable
 from desilt.sstable import varint
 from desilt.sstable.blocks import FOOTER, BlockHandle, Footer, decode_footer, decode_handle, entries, unseal
 from desilt.sstable.decode import SET, SUFFIX, decode
-from desilt.sstable.index import Index, ascending, read_index
+from desilt.sstable.index import INDEX_TYPE, Index, ascending, read_index
 from desilt.sstable.slices import layout
 from desilt.sstable.source import ByteSource, in_memory
 from desilt.sstable.varint import Malformed, blaming
@@ -29,8 +29,6 @@ RAW = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 FIRST_BATCH = 64 * 1024  # stored bytes: who wants a few rows should not wait for many
 BATCH = 2 * 1024 * 1024
 AT_ONCE = 1024  # blocks, when all are wanted
-
-INDEX_TYPE = "rocksdb.block.based.table.index.type"
 
 
 class Table:

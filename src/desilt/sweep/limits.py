@@ -1,7 +1,7 @@
 """How much a sweep may do unasked, and the same as people write it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from math import ceil
 
@@ -23,6 +23,14 @@ class Limits:
     def words(self) -> str:
         """What to write behind a command for it to have these limits."""
         return " ".join(self._words())
+
+    def keywords(self) -> str:
+        """The same for Python."""
+        usual = Limits()
+        changed = {one.name: getattr(self, one.name) for one in fields(self)}
+        return ", ".join(
+            f"{name}={value!r}" for name, value in changed.items() if value != getattr(usual, name)
+        ).replace("datetime.timedelta", "timedelta")
 
     def _words(self) -> Iterator[str]:
         usual = Limits()

@@ -14,13 +14,12 @@ from desilt.records import holds, locks
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.locks import Lock
-from desilt.records.removals import State, Tombstone
+from desilt.records.removals import IN_TRASH, State, Tombstone
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Revision
 from desilt.runs.folder import trash_of
 from desilt.sweep.delete import Sure, now
 
-GOING = (State.TRASHED, State.CONDEMNED, State.FAILED)  # the latter two: of a run that is over, and was not sure
 GONE = (State.REMOVED, State.GONE)  # by a purge that was cut off
 
 
@@ -83,7 +82,7 @@ def _goes(repository: Repository, heap: Heap, stone: Tombstone | None) -> bool:
         return False
     if stone.state is State.RESTORED:
         return _in_its_place(repository, stone.address)
-    return stone.state in GOING or stone.state in GONE
+    return stone.state in IN_TRASH or stone.state in GONE
 
 
 def _last(repository: Repository, trash: str, going: Sequence[str], stones: Mapping[str, Tombstone]) -> list[str]:
@@ -92,7 +91,7 @@ def _last(repository: Repository, trash: str, going: Sequence[str], stones: Mapp
     return [
         one.address
         for one in found
-        if one.state in GOING and not (one.state is State.FAILED and _in_its_place(repository, one.address))
+        if one.state in IN_TRASH and not (one.state is State.FAILED and _in_its_place(repository, one.address))
     ]
 
 

@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
+class Restored:
     """What came back."""
 
     restored: int = 0
@@ -51,8 +51,8 @@ class Back:
     failed: int = 0
     files: tuple[HeldFile, ...] = ()
 
-    def __add__(self, other: "Back") -> "Back":
-        return Back(
+    def __add__(self, other: "Restored") -> "Restored":
+        return Restored(
             self.restored + other.restored,
             self.bytes + other.bytes,
             self.missing + other.missing,
@@ -61,10 +61,10 @@ class Back:
         )
 
 
-def restore(wanted: Wanted) -> Back:
+def restore(wanted: Wanted) -> Restored:
     """On an executor: bring these batches back. Cut off and done again, it ends the same."""
     repository = wanted.open()
-    back, there = Back(), []
+    back, there = Restored(), []
     for number in wanted.numbers:
         with repository.records.read() as tx:
             stones = [
@@ -75,7 +75,7 @@ def restore(wanted: Wanted) -> Back:
         found, some = _restore(repository, wanted, stones)
         back += some
         there += found
-    return back + Back(files=_noted(repository, wanted, there))
+    return back + Restored(files=_noted(repository, wanted, there))
 
 
 def _may_come_back(stone: Tombstone, wanted: Wanted) -> bool:
@@ -84,7 +84,7 @@ def _may_come_back(stone: Tombstone, wanted: Wanted) -> bool:
     return stone.state is not State.FAILED or wanted.failed_too
 
 
-def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) -> tuple[list[ObjectInfo], Back]:
+def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) -> tuple[list[ObjectInfo], Restored]:
     """Announce what is in the trash, move it, then lift its tombstones."""
     trash, began = trash_of(repository.prefix, wanted.run), now()
     moving = [
@@ -114,7 +114,7 @@ def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) ->
     }
     missing = sum(stone.state in MISSED and stone.address not in found for stone in stones) - failed
     size = sum(info.size for info in found.values())
-    return list(found.values()), Back(len(found), size, max(missing, 0), failed)
+    return list(found.values()), Restored(len(found), size, max(missing, 0), failed)
 
 
 def _look(repository: Repository, wanted: Wanted) -> None:

@@ -2,12 +2,14 @@
 
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 from desilt.columns.buckets import every
 from desilt.columns.files import Files, HeldFile
+from desilt.columns.hashing import address_hash
 from desilt.domain.run import Run, new_run
-from desilt.errors import Unreadable
+from desilt.errors import Damaged, DesiltError, Unreadable
 from desilt.executors.executor import HERE
 from desilt.repository.source import Source
 from desilt.testing.subject import Subject
@@ -141,6 +143,57 @@ class SourceContract:
         assert sorted(found) == sorted(wanted)
         assert sum(one.bytes for one in listed) == 10
         assert subject.repository.layout.group_of(wanted[0]) in here.groups()
+
+    def test_an_inventory_may_be_of_some_groups_and_knows_their_folders(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        here, layout = source(subject), subject.repository.layout
+        one, two = subject.upload("main", "a", b"1"), subject.upload("dev", "b", b"22")
+        if layout.group_of(one) == layout.group_of(two):
+            pytest.skip("all objects are in one group here")
+        listed = here.inventory(run_of(subject), groups=[layout.group_of(two)]).listed
+        assert sum(one.bytes for one in listed) == 2
+        folders = here.folders([layout.group_of(two)])
+        assert any((subject.repository.prefix + two).startswith(folder) or two.startswith(folder) for folder in folders)
+        here.check_inventory(here.folders(here.groups()))  # all of it is known
+
+    def test_what_is_staged_points_to_its_objects_by_branch(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        wanted = {"main": subject.upload("main", "a", b"1"), "dev": subject.upload("dev", "b", b"22")}
+        found = source(subject).staged_pointers()
+        rows = found.rows.to_pylist()
+        sizes = {found.names[row["place"]]: row["size_bytes"] for row in rows}
+        assert sizes == {"main": 1, "dev": 2}
+        hashes = {found.names[row["place"]]: row["hash"] for row in rows}
+        assert hashes == {name: int(address_hash(pa.array([one]))[0]) for name, one in wanted.items()}
+
+    def test_a_ref_means_a_commit(self, subject: Subject) -> None:
+        subject.upload("main", "a", b"1")
+        made = subject.commit("main", "first")
+        subject.tag("v1", "main")
+        here = source(subject)
+        assert {here.resolve(name) for name in ("main", "v1", made)} == {made}
+        with pytest.raises(DesiltError):
+            here.resolve("nowhere")
+
+    def test_decoded_entries_that_are_damaged_are_made_again(self, subject: Subject) -> None:
+        address = subject.upload("main", "a", b"1")
+        made = subject.commit("main", "first")
+        assert committed(subject)[made] == {address}
+        here = source(subject)
+        ranges = here.lists(here.snapshot(subject.now()).in_time).ranges
+        (placed,) = here.entries(list(ranges.values()))
+        whole = subject.repository.store.get(placed.file.key)
+        subject.repository.store.put(placed.file.key, [bytes(len(whole))])
+        with pytest.raises(Damaged):
+            committed(subject)
+        here.distrust([placed.file.key])
+        assert committed(subject)[made] == {address}
+
+    def test_a_layout_tells_groups_by_the_column(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        layout = subject.repository.layout
+        found = [subject.upload("main", "a", b"1"), subject.upload("dev", "b", b"2"), "_desilt/clock"]
+        assert layout.groups(pa.array(found)).to_pylist() == [layout.group_of(one) for one in found[:2]] + [""]
 
     def test_a_layout_knows_an_object_from_anything_else(self, subject: Subject) -> None:
         address, layout = subject.upload("main", "a", b"1"), subject.repository.layout

@@ -217,7 +217,7 @@ def test_only_what_this_run_has_in_the_trash_is_purged(write, read, uid):
     assert states(read, uid, *"abcd") == {
         "a": State.REMOVED,
         "b": State.RESTORED,
-        "c": State.CONDEMNED,
+        "c": State.REMOVED,  # its run was cut off, and is over
         "d": State.TRASHED,
     }
 
@@ -267,3 +267,14 @@ def test_thousands_are_looked_up_at_once(write, read, uid):
     many = [f"{number:05d}" for number in range(2501)]
     write(tombstones.condemn, uid, stones("run-1", 0, *many))
     assert set(read(tombstones.recorded, uid, [*many, "nosuch"])) == set(many)
+
+
+@pytest.mark.usefixtures("condemned")
+def test_a_state_that_a_later_desilt_knows_is_told_and_is_nobody_elses(write, read, uid):
+    with_state = "UPDATE tombstones SET state = 'tagged' WHERE repository = ? AND address = 'a'"
+    write(lambda tx, repository: tx.execute(with_state, repository), uid)
+    assert states(read, uid, "a") == {"a": "tagged"}
+    assert read(tombstones.find, uid, "a").state not in tombstones.SETTLED
+    assert "a" in read(tombstones.unsettled, uid)
+    write(tombstones.purged, uid, "run-1", ["a"])
+    assert states(read, uid, "a") == {"a": "tagged"}

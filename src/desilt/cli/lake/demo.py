@@ -25,6 +25,7 @@ from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.runner import run
 from desilt.lake.fsck import check
 from desilt.lake.lake import Lake, Location, locate
+from desilt.lake.layout import LAYOUT
 from desilt.lake.repository import LakeRepository
 from desilt.objects import open_store
 from desilt.sweep.limits import Limits
@@ -151,7 +152,7 @@ def garbage_rows(repository: LakeRepository, garbage: dict[str, int], *, as_json
     names = {branch.uid: branch.name for branch in repository.branches()}
     found: dict[str, list[str]] = {}
     for address in garbage:
-        found.setdefault(names.get(address.split("/")[1], "a deleted branch"), []).append(address)
+        found.setdefault(names.get(LAYOUT.group_of(address), "a deleted branch"), []).append(address)
     rows = []
     for where, addresses in sorted(found.items(), key=lambda pair: -len(pair[1])):
         total = sum(garbage[address] for address in addresses)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from desilt.cli.common import pairs, with_repository
+from desilt.cli.common import metadata_option, with_repository
 from desilt.cli.graph import draw
 from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
@@ -18,7 +18,6 @@ from desilt.lake.repository import LakeRepository
 from desilt.lake.views import PathChange
 
 message_option = click.option("-m", "--message", default="", help="What the commit is for.")
-metadata_option = click.option("--meta", multiple=True, callback=pairs, metavar="KEY=VALUE", help="May be repeated.")
 committer_option = click.option("--committer", default=lambda: user(), help="By default, the user's name.")
 
 

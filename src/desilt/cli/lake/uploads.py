@@ -4,14 +4,13 @@ from typing import Any
 
 import click
 
-from desilt.cli.common import pairs, with_repository
+from desilt.cli.common import metadata_option, with_repository
 from desilt.cli.lake.objects import entry_row
 from desilt.cli.output import done, emit_one
 from desilt.domain.times import moment
 from desilt.lake.repository import LakeRepository
 
 content_type_option = click.option("--content-type", default="")
-metadata_option = click.option("--meta", multiple=True, callback=pairs, metavar="KEY=VALUE", help="May be repeated.")
 
 
 @click.command()

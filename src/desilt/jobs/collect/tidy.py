@@ -12,9 +12,9 @@ from desilt.repository.protocol import Repository
 from desilt.runs.folder import SIMULATIONS, runs_of
 from desilt.runs.report import Amount
 from desilt.runs.steps import OwnFiles
+from desilt.sstable.ranges import STAGING
 from desilt.sweep.tidy import OWN, needed
 
-STAGING = "_desilt/staging/"  # staging manifests that somebody asked for
 Sized = dict[str, int]  # keys below the repository's prefix, and their sizes
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.records.holds import Hold
-from desilt.records.removals import State
 from desilt.repository.witness import Dropped, HoldingArea, HoldingTicket
 
 REMOVED, MISSING, OUTSIDE = "removed", "missing", "outside"
@@ -39,7 +38,7 @@ class Removal:
     run: str
     rule: str
     at: datetime  # when it was condemned
-    state: State
+    state: str
     size: int
     in_trash: bool = False
     job: str = ""  # "" where the ledger does not know the run

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ERRORS = {
+    "missing-rows": "there are not as many commits, branches, tags or holds as were made, or some have lost a part",
     "missing-commit": "a ref or a commit names a commit that is not there",
     "collected-commit": "a commit that is there is on record as collected",
     "corrupt-commit": "a commit's row cannot be read",

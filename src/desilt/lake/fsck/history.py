@@ -8,8 +8,12 @@ from desilt.lake.fsck.findings import Notebook
 from desilt.lake.fsck.rows import About, SeenRows
 
 
-def note_rows(seen: SeenRows, notes: Notebook) -> None:
+def note_rows(seen: SeenRows, notes: Notebook, default_branch: str) -> None:
     """Write down what is wrong, or worth knowing, before anything stored is looked at."""
+    for fact in seen.miscounted:
+        notes.add("missing-rows", fact)
+    if default_branch not in {branch.name for branch in seen.branches}:
+        notes.add("missing-rows", "the default branch is not there", ref=default_branch)
     for commit_id in seen.corrupt_commits:
         notes.add("corrupt-commit", "its row in the database cannot be read", commit=commit_id)
     for ref, target, _ in tips(seen):

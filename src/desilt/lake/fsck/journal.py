@@ -5,8 +5,7 @@ from desilt.lake import journal, repositories, restored
 from desilt.lake.core import Core
 from desilt.lake.fsck.findings import Notebook
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
-
-BRANCHES = "branches/"
+from desilt.lake.layout import DATA
 
 
 def note_journal(core: Core, notes: Notebook, *, deep: bool) -> None:
@@ -22,7 +21,7 @@ def note_journal(core: Core, notes: Notebook, *, deep: bool) -> None:
     for generation, flaw in at_once(lambda number: _flaw(core, number, marks[number]), wanted, MOST_AT_ONCE):
         if flaw:
             notes.add("broken-journal", flaw, move=str(generation))
-    folders = [part for branch in core.store.folders(core.prefix + BRANCHES) for part in core.store.folders(branch)]
+    folders = [part for branch in core.store.folders(core.prefix + DATA) for part in core.store.folders(branch)]
     for folder in restored.unknown_partitions(core, folders):
         notes.add("unknown-partition", "objects lie in it, and the database never opened it", folder=folder)
 

@@ -81,7 +81,7 @@ class Look:
 
     def findings(self, progress: Progress) -> Findings:
         notes, claims, objects = Notebook(), self._claims, self._objects
-        note_rows(self._seen, notes)
+        note_rows(self._seen, notes, self._core.default_branch)
         flaws = {(flaw.table, flaw.fact): flaw for flaw in claims.flaws if flaw.table in self._blamed}
         for _, flaw in sorted(flaws.items()):
             kind = "missing-table" if flaw.missing else "corrupt-table"

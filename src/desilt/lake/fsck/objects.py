@@ -97,7 +97,7 @@ class Comparison:
             return
         old = pc.invert(self._young())
         condemned = pc.is_in(self._addresses, value_set=stones["address"])
-        loose = pc.and_not(pc.and_not(pc.starts_with(self._addresses, "branches/"), held), condemned)
+        loose = pc.and_not(pc.and_not(pc.starts_with(self._addresses, DATA), held), condemned)
         self._note("unreferenced-object", pc.and_(loose, old), notes)
         needed = pa.array([FOLDER + name for name in tables], pa.large_string())
         unneeded = pc.invert(pc.or_(pc.is_in(self._addresses, value_set=needed), condemned))

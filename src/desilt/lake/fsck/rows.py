@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from desilt.domain.history import Commit
 from desilt.domain.ticket import Ticket
 from desilt.errors import CorruptTable, Unreadable
-from desilt.lake import commits, refs, staging, tickets
+from desilt.lake import commits, reader, refs, staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.refs import LakeBranch
+from desilt.records import holds
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.repository.snapshot import Tag
@@ -48,6 +49,7 @@ class SeenRows:
     collected: dict[str, str]  # by run
     tickets: list[Ticket]
     stones: pa.Table
+    miscounted: list[str] = field(default_factory=list)  # what does not add up
     staged: list[tuple[About, pa.RecordBatch]] = field(default_factory=list)
     flaws: list[Flaw] = field(default_factory=list)
     strays: list[tuple[str, str]] = field(default_factory=list)  # staging token, what is wrong with it
@@ -79,6 +81,13 @@ def take(core: Core) -> SeenRows:
                 schema=STONES,
             ),
         )
+        there = {
+            "commit": len(found) + len(corrupt),
+            "branch": len(seen.branches),
+            "tag": len(seen.tags),
+            "hold": len(holds.every(tx, core.uid)),
+        }
+        seen.miscounted += reader.miscounted(tx, core, there, found)
         for branch in seen.branches:
             for token in branch.tokens:
                 _stage(seen, tx, token, {"ref": branch.name, "staging": token})
