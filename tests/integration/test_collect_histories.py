@@ -13,7 +13,7 @@ from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import FencedOff, WentBack
 from desilt.executors.executor import HERE
-from desilt.jobs import runner as running
+from desilt.jobs import execution
 from desilt.jobs.collect import job as collection
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
@@ -49,13 +49,10 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    made = lake.create_repository("demo", clock_at=START)
-    made.put("main", "a", b"1")
-    made.commit("main", "first")
-    yield made
-    lake.close()
+def repo(repo):
+    repo.put("main", "a", b"1")
+    repo.commit("main", "first")
+    return repo
 
 
 def dead(repo, *messages):
@@ -148,7 +145,7 @@ def test_a_tag_made_again_to_save_its_commit_is_not_deleted_by_a_run_that_is_tak
     repo.put("main", "b", b"2")
     repo.commit("main", "second")
     ask = expiration.job.ask(wish=Expiry(repo.clock(), delete_tags=True))
-    monkeypatch.setattr(running, "_audit", killed)
+    monkeypatch.setattr(execution, "_audit", killed)
     with pytest.raises(Killed):
         run(expiration.job, repo, HERE, ask, SURE)
     monkeypatch.undo()
@@ -210,7 +207,7 @@ def test_tables_that_went_are_no_objects_to_the_share_that_may_go(repo):
 
 
 @pytest.mark.parametrize("given_up", [False, True])
-def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, given_up):
+def test_a_database_restored_to_before_a_collection_is_healed(repo, place, tmp_path, given_up):
     dead(repo, "one", "two")
     repo.database.close()
     shutil.copy(repo.database.path, tmp_path / "copy")
@@ -220,7 +217,7 @@ def test_a_database_restored_to_before_a_collection_is_healed(repo, tmp_path, gi
     for file in repo.database.path.parent.glob(f"{repo.database.path.name}-*"):
         file.unlink()
     shutil.copy(tmp_path / "copy", repo.database.path)
-    again = Lake.open(locate(str(tmp_path / "lake"))).repository("demo")
+    again = Lake.open(locate(str(place / "lake"))).repository("demo")
     again.set_clock(now + DAY)
     limits = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
     with pytest.raises(WentBack, match="2 commits collected by run"):

@@ -11,8 +11,6 @@ from desilt.jobs.collect import job as collection
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.runner import plan, run, sweep
-from desilt.lake import Lake
-from desilt.lake.lake import locate
 from desilt.lake.source import LakeSource
 from desilt.sweep.limits import Limits
 from words import later, stage, stored
@@ -22,14 +20,11 @@ ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    made = lake.create_repository("demo", clock_at=START)
-    made.put("main", "data", b"data")
-    made.commit("main", "data")
-    made.create_branch("dev", "main")
-    yield made
-    lake.close()
+def repo(repo):
+    repo.put("main", "data", b"data")
+    repo.commit("main", "data")
+    repo.create_branch("dev", "main")
+    return repo
 
 
 def gc(repo, **ask):

@@ -17,25 +17,17 @@ WHY = ("--reason", "audit of 2025")
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    made = lake.create_repository("demo", clock_at=START)
+def repo(repo):
     for number in range(10):
-        made.put("main", f"kept/{number}", b"x")
+        repo.put("main", f"kept/{number}", b"x")
     for path in ("tmp/a", "tmp/b", "tmp/cold/c"):
-        made.put("main", path, path.encode())
-    made.commit("main", "first")
-    made.remove("main", "tmp/b")
-    made.put("main", "tmp/d", b"d")
-    made.commit("main", "second")
-    made.set_clock(START + timedelta(days=20))
-    yield made
-    lake.close()
-
-
-@pytest.fixture
-def uri(tmp_path, repo):
-    return f"{tmp_path}/lake#{repo.name}"
+        repo.put("main", path, path.encode())
+    repo.commit("main", "first")
+    repo.remove("main", "tmp/b")
+    repo.put("main", "tmp/d", b"d")
+    repo.commit("main", "second")
+    repo.set_clock(START + timedelta(days=20))
+    return repo
 
 
 @pytest.fixture

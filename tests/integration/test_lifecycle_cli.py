@@ -11,8 +11,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from desilt.lake import Lake
-from desilt.lake.lake import locate
 from desilt.testing import oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,21 +19,13 @@ TMP = {"tmp": {"prefix": "tmp/", "days": 10}}
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    made = lake.create_repository("demo", clock_at=START)
+def repo(repo):
     for path in ("data/a", "data/b", "data/c", "data/gold", "notes.md", "tmp/1", "tmp/2"):
-        made.put("main", path, path.encode())
-    made.commit("main", "first")
-    made.create_branch("dev", "main")
-    made.set_clock(START + timedelta(days=20))
-    yield made
-    lake.close()
-
-
-@pytest.fixture
-def uri(tmp_path, repo):
-    return f"{tmp_path}/lake#{repo.name}"
+        repo.put("main", path, path.encode())
+    repo.commit("main", "first")
+    repo.create_branch("dev", "main")
+    repo.set_clock(START + timedelta(days=20))
+    return repo
 
 
 @pytest.fixture

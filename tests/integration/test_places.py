@@ -1,6 +1,8 @@
 """Wherever a run is planned and swept, it is the same run: to the byte, and to the last count."""
 
 import json
+import pickle
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -15,7 +17,14 @@ from desilt.executors.processes import Processes
 from desilt.jobs import registry, runner
 from desilt.jobs.pins.pins import pins
 from desilt.objects import store_clock
+from desilt.records.locks import Lock
+from desilt.runs import folder as folders
+from desilt.runs import plan as plans
+from desilt.runs.folder import Folder
+from desilt.runs.steps import RemoveObjects, Section
+from desilt.sweep import batches
 from desilt.sweep.limits import Limits
+from desilt.sweep.sweep import Sweep
 from desilt.testing import oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,6 +56,18 @@ def lake(repo):
     repo.put("main", "staged", b"s")
     repo.set_clock(repo.clock() + timedelta(days=15))
     return repo
+
+
+def test_what_is_sent_to_a_task_does_not_grow_with_the_plan(lake):
+    made = runner.plan(registry.find("gc"), lake, Here())
+    found = plans.read(Folder(lake.store, lake.prefix, folders.find(lake.store, lake.prefix, made.run)), lake.secret)
+    (file,) = found.files
+    many = tuple(Section(number, "f" * 64) for number in range(2_000_000 // file.group + 1))  # of two million rows
+    large = replace(found, steps=(RemoveObjects((replace(file, rows=2_000_000, sections=many),)),))
+    lock = Lock(lake.uid, 1, large.run)
+    pieces = batches.pieces(Sweep(lake, large, lock, Here()), large.steps[0], set())
+    assert len(pieces) >= 100
+    assert max(len(pickle.dumps(one)) for one in pieces) < 50_000
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A plan file that is not what was planned: none of a piece's rows is condemned; mended, the run goes on."""
 
-import tempfile
-import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,18 +8,16 @@ from desilt.errors import DamagedRun
 from desilt.executors.executor import HERE
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.runner import plan, sweep
-from desilt.lake import Lake, schema
-from desilt.objects import open_store
 from desilt.objects.memory import MemoryStore
 from desilt.records import ledger
 from desilt.records import removals as tombstones
-from desilt.records.database import open_database
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs import plan_files
 from desilt.runs.folder import Folder
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
+from words import committed, days, write
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SURE = Limits(max_share=1.0, confirm=True)
@@ -29,20 +25,13 @@ GROUP, COUNT = plan_files.BATCHES_TO_A_GROUP, 70  # a batch is one object: four 
 
 
 @pytest.fixture
-def repo(monkeypatch):
+def repo(memory_repo, monkeypatch):
     monkeypatch.setattr(MemoryStore, "delete_batch", 1)
-    with tempfile.TemporaryDirectory() as directory:
-        database = open_database(f"sqlite://{directory}/lake.db", create=True)
-        schema.create(database, storage="")
-        made = Lake(database, open_store(f"memory://{uuid.uuid4().hex}")).create_repository("demo", clock_at=START)
-        made.put("main", "kept", b"x")
-        made.commit("main", "kept")
-        for number in range(COUNT):
-            made.put("main", f"lost{number}", b"x")
-        made.reset("main")
-        made.set_clock(made.clock() + timedelta(days=5))
-        yield made
-        database.close()
+    committed(memory_repo, "main", kept="x")
+    write(memory_repo, "main", **{f"lost{number}": "x" for number in range(COUNT)})
+    memory_repo.reset("main")
+    days(memory_repo, 5)
+    return memory_repo
 
 
 def planned(repo, count=COUNT):
@@ -127,7 +116,7 @@ def test_all_pieces_together_read_a_plan_file_about_once(repo, monkeypatch):
     monkeypatch.setattr(MemoryStore, "get", counting)
     footer = file.sections[-1].end - file.sections[-2].end
     with monkeypatch.context() as patch:
-        patch.setattr("desilt.jobs.runner.publish", lambda *_: None)  # which tells of every row, once
+        patch.setattr("desilt.jobs.execution.publish", lambda *_: None)  # which tells of every row, once
         sweep(repo, HERE, made.run, SURE)
     assert sum(fetched) == file.sections[-2].end + 4 * footer
     assert len(fetched) == 8

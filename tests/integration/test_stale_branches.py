@@ -10,10 +10,8 @@ from desilt.executors.executor import HERE
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run, sweep
-from desilt.lake import Lake
 from desilt.lake.changes import PolicySet
 from desilt.lake.editor import LakeEditor
-from desilt.lake.lake import locate
 from desilt.records.holds import Hold, HoldKind
 from desilt.sweep.limits import Limits
 from words import add_hold, contents, days
@@ -25,15 +23,12 @@ SURE = Limits(confirm=True)
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    made = lake.create_repository("demo", clock_at=START)
-    made.put("main", "a", b"1")
-    made.commit("main", "a")
+def repo(repo):
+    repo.put("main", "a", b"1")
+    repo.commit("main", "a")
     for name in ("ci-1", "ci-2"):
-        made.create_branch(name, "main")
-    yield made
-    lake.close()
+        repo.create_branch(name, "main")
+    return repo
 
 
 def names(repo):

@@ -64,11 +64,8 @@ def _small_and_quick(monkeypatch):
 
 
 @pytest.fixture
-def repo(place):
-    database = open_database(f"sqlite://{place}/lake.db", create=True)
-    schema.create(database, storage="")
-    yield Lake(database, open_store(f"memory://{uuid.uuid4().hex}")).create_repository("demo", clock_at=START)
-    database.close()
+def repo(memory_repo):
+    return memory_repo
 
 
 # ---- words

@@ -13,8 +13,6 @@ from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.guarded import refusal
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.runner import plan, run, sweep
-from desilt.lake import Lake
-from desilt.lake.lake import locate
 from desilt.sweep.limits import Limits
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -23,18 +21,15 @@ RULES = parse({"old": {"prefix": "tmp/", "days": 10, "branch_days": {"slow": 300
 
 
 @pytest.fixture
-def repo(tmp_path):
-    lake = Lake.create(locate(str(tmp_path / "lake")))
-    made = lake.create_repository("demo", clock_at=START)
-    made.put("main", "tmp/a", b"a")
-    made.commit("main", "a")
-    made.create_branch("slow", "main")
-    made.put("main", "tmp/b", b"b")
-    made.commit("main", "b")
-    made.put("main", "staged", b"for long")
-    made.set_clock(START + timedelta(days=20))
-    yield made
-    lake.close()
+def repo(repo):
+    repo.put("main", "tmp/a", b"a")
+    repo.commit("main", "a")
+    repo.create_branch("slow", "main")
+    repo.put("main", "tmp/b", b"b")
+    repo.commit("main", "b")
+    repo.put("main", "staged", b"for long")
+    repo.set_clock(START + timedelta(days=20))
+    return repo
 
 
 def keys(repo, *words):
@@ -107,7 +102,7 @@ def test_instead_of_a_damaged_plan_another_one_helps(repo, how):
 
 
 def test_an_expiration_that_is_not_told_what_to_expire_is_a_bad_request(repo):
-    with pytest.raises(BadRequest, match="must be told 'wish'"):
+    with pytest.raises(BadRequest, match="must be told how old, once"):
         plan(expiration.job, repo, HERE)
 
 
@@ -116,4 +111,4 @@ def test_what_a_guard_would_say_is_asked_of_the_job_that_planned(repo, other):
     made = plan(uncommitted.job, repo, HERE)
     with pytest.raises(BadRequest, match="one of 'gc', not of"):
         refusal(other, repo, made.run, Limits())
-    assert refusal(uncommitted.job, repo, made.run, SURE) is None
+    assert refusal(uncommitted.job, repo, made.run, SURE) == (None, SURE)

@@ -100,5 +100,5 @@ def judged(task: Task[Answer]) -> Answer | DamagedFiles:
         answers: list[Any] = [task.judge.within(part).judge(files, part) for part in task.parts]
         total: Answer = reduce(add, answers)
         return total
-    except Damaged as error:  # an executor's own errors arrive as Spark's
+    except Damaged as error:  # all that are damaged are told together
         return DamagedFiles(frozenset([error.name]))

@@ -141,11 +141,6 @@ def from_bits(bits: int, branches: Sequence[str]) -> Branches:
     return frozenset(branch for number, branch in enumerate(branches) if bits >> number & 1)
 
 
-def to_bits(names: Branches, branches: Sequence[str]) -> int:
-    """The way back, to keep sets in little room."""
-    return sum(1 << number for number, branch in enumerate(branches) if branch in names)
-
-
 def _children_first(parents: Mapping[str, Sequence[str]]) -> Iterator[str]:
     waiting = dict.fromkeys(parents, 0)
     for name, above in parents.items():

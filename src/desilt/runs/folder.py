@@ -48,13 +48,6 @@ class Folder:
         """The names of the ranges that were judged."""
         return f"{self.root}inputs/ranges.txt"
 
-    def judged_ranges(self) -> bytes:
-        """What is in it; nothing if it is not there."""
-        try:
-            return self.store.get(self.ranges)
-        except NotFound:
-            return b""
-
     @property
     def trash(self) -> str:
         """Where the run moves objects to, if it does not delete them."""

@@ -90,14 +90,14 @@ def sweep_piece(piece: SweepPiece) -> int:
     repository = piece.open()
     if repository.clock() < piece.sent_at - CLOCK_MARGIN:
         raise WrongTime(repository.clock(), piece.sent_at, "the driver's")
-    rows = plan_rows(repository, piece)
     plan = piece.plan
-    held = repository.gate.held(plan.run, plan.evidence.revision, plan.relies_on)
     with under_way(plan.run):  # an executor has not heard of it
-        return sum(
-            sweep_batch(repository, piece.lock, plan, Batch(plan.run, number, batch, plan.evidence.revision), held)
-            for number, batch in batches(rows, piece)
-        )
+        rows = plan_rows(repository, piece)
+        held = repository.gate.held(plan.run, plan.evidence.revision, plan.relies_on)
+        asked, since = 0, plan.evidence.revision
+        for number, batch in batches(rows, piece):
+            asked += sweep_batch(repository, piece.lock, plan, Batch(plan.run, number, batch, since), held)
+    return asked
 
 
 def batches(rows: pa.Table, piece: SweepPiece) -> Iterator[tuple[int, pa.Table]]:

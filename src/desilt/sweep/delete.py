@@ -40,8 +40,9 @@ def delete(
     places = dict(zip(keys, trash, strict=True)) if trash is not None else None
     found: dict[str, Outcome] = {}
     rest = list(dict.fromkeys(keys))
+    look = sure.check
     for pause in (*PAUSES, None):
-        outcomes = _deleted(store, rest, sure) if places is None else _moved(store, rest, places, sure)
+        outcomes = store.delete_many(rest, between=look) if places is None else _moved(store, rest, places, look)
         found |= {one.key: _ours(one) if one.key in found else one for one in outcomes}
         rest = [one.key for one in outcomes if one.result is Result.FAILED]
         if not rest or pause is None:
@@ -56,17 +57,13 @@ def _ours(again: Outcome) -> Outcome:
     return Outcome(again.key, Result.REMOVED) if again.result is Result.GONE else again
 
 
-def _deleted(store: ObjectStore, keys: Sequence[str], sure: Sure) -> list[Outcome]:
-    return store.delete_many(keys, between=sure.check)
-
-
-def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str], sure: Sure) -> list[Outcome]:
+def _moved(store: ObjectStore, keys: Sequence[str], places: dict[str, str], look: Callable[[], None]) -> list[Outcome]:
     """Moved now, or by a try before this one that was cut off."""
     size = len(keys) if store.moves_cheaply else COPIES_AT_ONCE
     outcomes: list[Outcome] = []
     for at in range(0, len(keys), size):
         pairs = [(key, places[key]) for key in keys[at : at + size]]
-        outcomes += store.move_many(pairs, between=sure.check)
+        outcomes += store.move_many(pairs, between=look)
     return [
         Outcome(one.key, Result.REMOVED) if one.result is Result.GONE and _is_there(store, places[one.key]) else one
         for one in outcomes

@@ -6,16 +6,14 @@ import pytest
 
 from desilt.cache import metaranges as metarange_cache
 from desilt.cache.metaranges import FOLDER, lists
-from desilt.lake import Lake
-from desilt.lake.lake import locate
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def repo(tmp_path, monkeypatch):
+def repo(repo, monkeypatch):
     monkeypatch.setattr(metarange_cache, "TO_A_FILE", 2)
-    return Lake.create(locate(str(tmp_path / "lake"))).create_repository("demo", clock_at=START)
+    return repo
 
 
 @pytest.fixture

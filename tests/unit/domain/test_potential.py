@@ -25,7 +25,6 @@ from desilt.domain.potential import (
     named,
     potential,
     reach,
-    to_bits,
 )
 from desilt.errors import Unreadable
 
@@ -148,7 +147,6 @@ def test_a_history_with_holes_is_not_guessed_at(parents, heads, fact):
 def test_bits_and_names_are_the_same_sets_and_equal_sets_are_one_object():
     branches = ["a", "b", "c"]
     assert [from_bits(bits, branches) for bits in (0, 5)] == [frozenset(), frozenset("ac")]
-    assert all(to_bits(from_bits(bits, branches), branches) == bits for bits in range(8))
     sets = named({"x": 5, "y": 5, "z": 1}, branches)
     assert sets["x"] is sets["y"]
     assert sets["z"] == frozenset("a")
