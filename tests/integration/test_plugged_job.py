@@ -12,8 +12,8 @@ import pytest
 
 import desilt
 from desilt.columns.schemas import PLAN
-from desilt.domain.times import CLOCK_MARGIN
-from desilt.errors import BadRequest, Conflict, NotFound
+from desilt.domain.times import CLOCK_MARGIN, microseconds
+from desilt.errors import BadRequest, Conflict, NotFound, StagedLost
 from desilt.executors.executor import HERE
 from desilt.jobs import registry, runner
 from desilt.jobs.job import Figures, Job, Mark, Traits
@@ -235,7 +235,8 @@ def test_whatever_its_mark_says_what_anything_has_stays(mine, repo, mark):
     mine.create_tag("v1", "main")
     repo.holds.add(prefix="kept", reason="evidence")
     held = repo.holds.add(address=mine.lost[0], reason="evidence")
-    mine.reset("main", path="staged")  # dropped a moment ago
+    mine.set_clock(mine.clock() + timedelta(days=5))
+    mine.reset("main", path="staged")  # dropped a moment ago, and as old as the rest
     before = oracle.stored(mine)
     made = runner.plan(hostile(mark, keeps_copied=True, tables=True, committed=False), mine, HERE)
     with pytest.raises(NotFound, match="no job 'hostile'"):  # whoever is asked to sweep it must know it
@@ -245,9 +246,23 @@ def test_whatever_its_mark_says_what_anything_has_stays(mine, repo, mark):
         runner.sweep(mine, HERE, made.run, ALL)
     gone = before.keys() - oracle.stored(mine).keys()
     assert gone == set(mine.lost[1:]) | mine.little
+    said = json.loads(mine.store.get(f"{mine.prefix}_desilt/runs/hostile/{made.run}/plan.json"))["evidence"]
+    assert (said["rules"], said["judged"], said["after_restore"]) == (None, None, False)
     assert set(contents(mine, "main")) == {"kept", "small"}
     assert contents(mine, "v1") == contents(mine, "main")
     repo.holds.lift(held)
+
+
+def test_it_does_not_know_what_a_restored_database_has_lost(mine):
+    """Whatever traits it claims: what was staged since the copy stays, and stays kept for gc."""
+    with mine.database.write() as tx:
+        tx.execute("UPDATE repositories SET kept_since = ?", microseconds(mine.clock() - timedelta(days=9)))
+    job = hostile(at_once, keeps_copied=True)
+    with pytest.raises(StagedLost):
+        runner.run(job, mine, HERE, None, ALL)
+    assert set(mine.lost) <= oracle.stored(mine).keys()
+    with mine.database.read() as tx:
+        assert tx.one("SELECT kept_since FROM repositories")[0] is not None
 
 
 @pytest.mark.parametrize("step", ["commits", "tables"])

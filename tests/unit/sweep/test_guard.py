@@ -327,6 +327,9 @@ def test_to_edit_history_besides_lifts_no_limit_on_objects():
     step = EditHistory({}, (("commit", (), ()),), (), 1, reached=1000)
     passes(plan(objects=3, steps=(step,)))
     assert "4 of 10 objects would go" in refused(TooMuch, plan(objects=4, size=4, steps=(step,)))
+    both = plan(objects=4, size=4, steps=(replace(step, abandons=500),))
+    found = [type(one) for one in objections(both, Limits(), situation(), resuming=False)]
+    assert found == [Shrinks, TooMuch]
 
 
 # ---- the policy as it is by now
