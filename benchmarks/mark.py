@@ -106,7 +106,9 @@ def mark(work: Work[Options], inventory: Sequence[HeldFile], staged: HeldFile) -
     repo = work.repository
     committed = read_committed(work, Recorded(repo, RUN))
     held = {Reason.COMMITTED: committed.files, Reason.STAGED: [staged]}
-    judge = GarbageJudge(repo.layout, tuple(inventory), held, before=BEFORE, copied_at=None, folder=work.folder)
+    judge = GarbageJudge(
+        repo.layout, tuple(inventory), held, now=BEFORE, before=BEFORE, copied_at=None, folder=work.folder
+    )
     answer = judge_buckets(work.executor, repo.store.uri, judge, weigh=judged_objects)
     assert not isinstance(answer, DamagedFiles)
     return answer

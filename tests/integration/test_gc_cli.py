@@ -153,7 +153,7 @@ def test_a_run_removes_and_the_next_finds_nothing(cli, repo, uri):
     assert code == 0
     assert "Nothing is to go." in out
     assert "looked at 1 object of 1 B" in out  # what is staged may yet become garbage
-    assert "6 more are known from the last run" in out
+    assert "6 more are known from an earlier run to be held by commits" in out
     assert "7 objects" in cli("gc", "plan", uri, "--full")[1]
 
 
@@ -301,9 +301,9 @@ def test_json_of_restore_and_purge(cli, repo, uri):
     cli("gc", "run", uri, "--to", "trash", "--confirm")
     back = told(cli("restore", uri, "last", "--prefix", lost[0], "--json"))
     assert back == {"restored": 1, "bytes": 1, "missing": 0, "failed": 0}
-    assert told(cli("purge", uri, "--json")) == {"objects": 0, "bytes": 0, "failed": 0}
+    assert told(cli("purge", uri, "--json")) == {"objects": 0, "bytes": 0, "failed": 0, "left": 0, "held": 0}
     later(repo, days=7)
-    assert told(cli("purge", uri, "--json")) == {"objects": 2, "bytes": 2, "failed": 0}
+    assert told(cli("purge", uri, "--json")) == {"objects": 2, "bytes": 2, "failed": 0, "left": 0, "held": 0}
     assert lost[0] in stored(repo)
 
 
@@ -370,8 +370,16 @@ def test_a_restore_and_a_purge_that_fail_in_part_are_3(cli, repo, uri, stubborn)
     assert (code, out) == (3, "2 objects of 2 B restored; 1 failed, try again\n")
     later(repo, days=8)
     code, out, _ = cli("purge", uri)
+    assert (code, out) == (0, "0 objects of 0 B of 1 run removed for good; 1 left, on their way back\n")
+    stubborn.clear()
+    assert cli("restore", uri, "last")[0] == 0
+    later(repo, days=3)
+    cli("gc", "run", uri, "--to", "trash", *SURE)
+    later(repo, days=8)
+    stubborn.append(lost[1])
+    code, out, _ = cli("purge", uri)
     assert code == 3
-    assert "0 objects of 0 B" in out
+    assert "2 objects of 2 B" in out
     assert "1 failed, try again" in out
     stubborn.clear()
     assert cli("purge", uri)[0] == 0
@@ -568,7 +576,7 @@ def test_what_went_just_now_by_an_older_plan_counts_along(cli, repo, uri):
 def test_a_run_that_was_cut_off_is_finished_by_the_next_one(cli, repo, uri, monkeypatch):
     lost = with_garbage(repo)
 
-    def dying(_self, _keys):
+    def dying(_self, _keys, **_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

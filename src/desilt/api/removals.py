@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from desilt.columns.layout import Layout
 from desilt.columns.schemas import DIVIDER, MOMENT
-from desilt.executors.executor import HERE, Executor
+from desilt.executors.executor import Executor
 from desilt.executors.on_spark import OnSpark
-from desilt.jobs.report import branch_name
+from desilt.jobs.report import branch_name, group_names
 from desilt.objects import ObjectStore, open_store
 from desilt.repository.protocol import Repository
 from desilt.runs import plan_files
@@ -54,8 +54,7 @@ class RowsToShow:
 
 def removals(repository: Repository, plan: Plan, executor: Executor) -> "pa.Table | DataFrame":
     """Every object of ``plan``; with Spark, read from the store by its executors whenever the frame is."""
-    seen = repository.source(HERE).snapshot(repository.clock())
-    names = {branch.uid: branch.name for branch in seen.branches}
+    names = group_names(repository)
     files = [RowsToShow(repository.store.uri, repository.layout, names, file) for file in plan.files if file.rows]
     if isinstance(executor, OnSpark):
         return executor.frame(as_tuples, files, AS_SQL)

@@ -12,11 +12,6 @@ from desilt.runs.report import Amount, Report, Swept
 from desilt.runs.steps import Action
 
 SWEPT_IN_PART = 3  # the exit code
-UNSEEN = {
-    "gc": "known from the last run",
-    "lifecycle": "not of age, or were looked at by an earlier run",
-    "collect": "files of commits that stay",
-}
 
 
 def show(repository: Repository, report: Report) -> None:
@@ -41,7 +36,7 @@ def show(repository: Repository, report: Report) -> None:
 def _show_objects(report: Report) -> None:
     looked_at = report.removed + report.kept
     rest = report.stored.objects - looked_at.objects
-    known = f"; {rest:,} more are {UNSEEN.get(report.job, 'only counted')}" if rest else ""
+    known = f"; {rest:,} more are {report.unseen}" if rest else ""
     click.echo(f"Run {report.run} looked at {told(looked_at)} in {sum(report.seconds.values()):.1f} s{known}.")
     if commits := report.history.get("commits collected"):
         would = "would go" if report.swept is None else "are gone" if commits > 1 else "is gone"
@@ -90,15 +85,13 @@ def _show_going(report: Report) -> None:
         ],
         [report.by, "reason", "objects", "size"],
     )
-    if report.prefixes:
-        click.echo(f"\n{bold('Biggest prefixes')} of that")
-    show_table(
-        [
-            {"prefix": prefix, "objects": amount.objects, "size": size(amount.bytes)}
-            for prefix, amount in report.prefixes.items()
-        ],
-        ["prefix", "objects", "size"],
-    )
+    for name, amounts in (("age", report.ages), ("folder", report.prefixes)):
+        if len(amounts) > 1:
+            click.echo(f"\n{bold(f'By {name}')}")
+            show_table(
+                [{name: one, "objects": some.objects, "size": size(some.bytes)} for one, some in amounts.items()],
+                [name, "objects", "size"],
+            )
 
 
 def outcome(swept: Swept) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from desilt.columns.files import HeldFile
+from desilt.columns.tally import Tally
 from desilt.runs.steps import PlanFile
 
 
@@ -13,8 +14,7 @@ class Counts:
 
     objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by branch uid (of what goes) and reason
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
-    prefix_bytes: Counter[str] = field(default_factory=Counter)
+    gone: Tally = field(default_factory=Tally)  # what goes
     done_objects: Counter[str] = field(default_factory=Counter)  # by branch: settled, and kept for good
     done_bytes: Counter[str] = field(default_factory=Counter)
     passed: int = 0  # out of scope
@@ -27,8 +27,7 @@ class Counts:
         return Counts(
             self.objects + other.objects,
             self.bytes + other.bytes,
-            self.prefix_objects + other.prefix_objects,
-            self.prefix_bytes + other.prefix_bytes,
+            self.gone + other.gone,
             self.done_objects + other.done_objects,
             self.done_bytes + other.done_bytes,
             self.passed + other.passed,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
+from desilt.columns.tally import Tally
 from desilt.domain.run import Run
 from desilt.domain.times import DROPPED_KNOWN_FOR
 from desilt.errors import BadRequest, span
@@ -86,10 +87,13 @@ class Figures:
     seconds: Mapping[str, float]  # by stage
     objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by what goes (a branch, a rule) and reason
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
+    gone: Tally = field(default_factory=Tally)  # what goes, by age and by branch
+    prefix_objects: Counter[str] = field(
+        default_factory=Counter
+    )  # the same by the folders of paths, where they are known
     prefix_bytes: Counter[str] = field(default_factory=Counter)
     by: str = "branch"  # what the first key of what goes is
-    names: Mapping[str, str] = field(default_factory=dict)  # of branches, by uid
+    names: Mapping[str, str] = field(default_factory=dict)  # of what is no branch, if the first key is one
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept
     besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
     history: Mapping[str, int] = field(default_factory=dict)  # what is done to commits
@@ -116,6 +120,7 @@ class Traits:
     keeps_copied: bool = False  # it keeps what was staged since the copy that records were restored from
     no_way_back: str = ""  # why `desilt restore` cannot help; "": what it moved to the trash comes back
     edits: str = "edit"  # what one thing is called that it does to history
+    unseen: str = "not looked at one by one"  # what it says of objects that are stored, and that it only counted
 
 
 def nothing_against(_repository: Repository, _plan: Plan) -> Unfit | None:

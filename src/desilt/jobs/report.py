@@ -6,8 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from desilt.columns.schemas import DIVIDER
+from desilt.columns.tally import AGES, Tally
 from desilt.domain.run import Run
 from desilt.executors.executor import HERE
+from desilt.jobs import registry
 from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
 from desilt.render import report as page
@@ -26,13 +28,13 @@ BIGGEST = 10
 
 def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Report:
     """The plan in figures."""
-    figures = marked.figures
+    figures, names = marked.figures, {**group_names(repository), **marked.figures.names}
     remove: dict[str, dict[str, Amount]] = {}
     keep: dict[str, Amount] = {}
     for (group, reason), objects in sorted(figures.objects.items()):
         amount = Amount(objects, figures.bytes[group, reason])
         if group:
-            name = branch_name(figures.names, group) if figures.by == "branch" else group
+            name = branch_name(names, group) if figures.by == "branch" else group
             remove.setdefault(name, {})[reason] = amount
         else:
             keep[reason] = amount
@@ -46,6 +48,9 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         remove=remove,
         keep=keep,
         prefixes=prefixes,
+        ages=by_age(figures.gone),
+        uploaded=by_branch(figures.gone, names),
+        unseen=registry.traits(plan.job).unseen,
         inputs=figures.inputs,
         seconds=figures.seconds,
         stored=plan.evidence.stored + figures.besides,
@@ -57,6 +62,17 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         history=figures.history,
         own={one.what: Amount(one.objects, one.bytes) for one in own},
     )
+
+
+def by_age(gone: Tally) -> dict[str, Amount]:
+    """What goes, the youngest first."""
+    return {age: Amount(gone.age_objects[age], gone.age_bytes[age]) for age in AGES if gone.age_objects[age]}
+
+
+def by_branch(gone: Tally, names: Mapping[str, str]) -> dict[str, Amount]:
+    """What goes, by the branch it was uploaded to, the biggest first."""
+    uids = sorted(filter(None, gone.group_objects), key=lambda uid: (-gone.group_bytes[uid], uid))
+    return {branch_name(names, uid): Amount(gone.group_objects[uid], gone.group_bytes[uid]) for uid in uids}
 
 
 def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
@@ -81,10 +97,11 @@ def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
 
 def publish(repository: Repository, folder: Folder, report: Report, plan: Plan) -> None:
     """Write ``report`` into the run's folder, as JSON and as a page."""
-    names = {branch.uid: branch.name for branch in repository.source(HERE).snapshot(repository.clock()).branches}
     edits = any(True for _ in plan.steps_of(EditHistory))
     change = read_change(folder.get_text(HISTORY)) if edits else None
-    folder.put_text("report.html", page.render(report, removals(repository, plan, names), history=change))
+    folder.put_text(
+        "report.html", page.render(report, removals(repository, plan, group_names(repository)), history=change)
+    )
     folder.put_text("report.json", report.to_json())
 
 
@@ -106,5 +123,10 @@ def told(detail: str) -> str:
     return f"{rules}: {paths.replace(DIVIDER, ', ')}" if divided else detail
 
 
-def branch_name(branches: Mapping[str, str], uid: str) -> str:
-    return branches.get(uid, f"deleted branch {uid}")
+def group_names(repository: Repository) -> Mapping[str, str]:
+    """What things are uploaded to, or were, by uid."""
+    return repository.source(HERE).group_names()
+
+
+def branch_name(names: Mapping[str, str], uid: str) -> str:
+    return names.get(uid, f"deleted branch {uid}")

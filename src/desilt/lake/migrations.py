@@ -134,6 +134,10 @@ def to_5(_tx: Transaction, run: Run) -> None:
     """
     run("ALTER TABLE journal RENAME TO moves_made")
     run("ALTER TABLE commits RENAME COLUMN let_go_at TO released_at")
+    run(
+        "CREATE TABLE former_branches (repository TEXT NOT NULL, uid TEXT PRIMARY KEY, name TEXT NOT NULL, "
+        "deleted_at {int} NOT NULL)"
+    )
     for what in ("commit", "branch", "tag", "hold"):
         table = "branches" if what == "branch" else f"{what}s"
         run(f"ALTER TABLE repositories ADD COLUMN {what}_rows {{int}} NOT NULL DEFAULT 0")

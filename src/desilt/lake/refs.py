@@ -83,7 +83,17 @@ def delete_branch(tx: Transaction, repository: str, old: LakeBranch, *, at: date
     commits.release(tx, repository, [old.head], at=at)
     tx.execute("DELETE FROM sealed WHERE branch = ?", old.uid)
     gone = tx.execute("DELETE FROM branches WHERE uid = ?", old.uid)
+    tx.execute(
+        "INSERT INTO former_branches (repository, uid, name, deleted_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        *(repository, old.uid, old.name, microseconds(at)),
+    )
     repositories.count(tx, repository, "branch", -gone)
+
+
+def former_branches(tx: Transaction, repository: str) -> dict[str, str]:
+    """The names of branches that were deleted, by uid: what was uploaded to them may still lie there."""
+    rows = tx.rows("SELECT uid, name FROM former_branches WHERE repository = ?", repository)
+    return {str(uid): str(name) for uid, name in rows}
 
 
 def move(tx: Transaction, branch_uid: str, *, head: str) -> None:

@@ -72,6 +72,12 @@ TABLES = (
         token TEXT NOT NULL,
         PRIMARY KEY (branch, position)
     )""",
+    """CREATE TABLE former_branches ( -- their names, for reports: objects outlive a branch
+        repository TEXT NOT NULL,
+        uid TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        deleted_at {int} NOT NULL
+    )""",
     """CREATE TABLE tags (
         repository TEXT NOT NULL,
         name TEXT NOT NULL,

@@ -118,6 +118,11 @@ class LakeSource:
     def groups(self) -> list[str]:
         return listing.branch_uids(self._core.store, self._core.prefix + DATA)
 
+    def group_names(self) -> dict[str, str]:
+        with self._core.database.read() as tx:
+            former = {uid: f"{name}, deleted: {uid}" for uid, name in refs.former_branches(tx, self._core.uid).items()}
+            return former | {branch.uid: branch.name for branch in refs.branches(tx, self._core.uid)}
+
     def folders(self, groups: Iterable[str]) -> list[str]:
         core = self._core
         return [part for group in groups for part in listing.partitions(core.store, core.prefix + DATA, group)]

@@ -19,16 +19,8 @@ from desilt.runs.report import Amount, Report
 
 LISTED = 5_000  # rows that a browser filters between two keystrokes
 BRANCHES = 50  # that are told one by one; they may be as many as were ever deleted
+BARS = 12  # of each kind
 PRINTED = 100  # rows of the list that go to paper; the style has the same number
-UNSEEN = {  # what is stored and was not judged, and why
-    "gc": ("known from before", "an earlier run found commits that hold them; this one only counted them"),
-    "lifecycle": (
-        "not of age",
-        "no rule lets any of their entries go yet, or looked at by an earlier run; only counted",
-    ),
-    "collect": ("in commits that stay", "no commit that goes has them, ranges and metaranges included; only counted"),
-}
-OTHERS = ("known from before", "this run did not look at them one by one; only counted")  # of jobs of other packages
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +65,37 @@ def tables(report: Report) -> dict[str, object]:
         "more_branches": len(sums[BRANCHES:]),
         "in_more_branches": sum((amount for _, amount in sums[BRANCHES:]), Amount()),
         "staying": staying(report),
-        "unseen": unseen_as(report) if unseen(report).objects else None,
+        "unseen": report.unseen if unseen(report).objects else None,
     }
 
 
 def charts(report: Report) -> dict[str, object]:
-    """Bytes as bars: by reason, and what goes by prefix."""
+    """Bytes as bars: by reason, and what goes by age, branch and folder."""
     goes: dict[str, Amount] = {}
     for reasons in report.remove.values():
         goes |= {reason: goes.get(reason, Amount()) + amount for reason, amount in reasons.items()}
     by_reason = [(reason, "goes", amount) for reason, amount in biggest(goes)]
     by_reason += [(reason, "stays", amount) for reason, amount in staying(report)]
-    rest = less(report.removed, sum(report.prefixes.values(), Amount()))
-    by_prefix = list(report.prefixes.values()) + [rest] * bool(report.prefixes and rest.objects)
     return {
         "by_reason": by_reason,
         "most_by_reason": max((amount.bytes for _, _, amount in by_reason), default=0),
-        "most_by_prefix": max((amount.bytes for amount in by_prefix), default=0),
-        "other_prefixes": rest,
+        "parts_of_what_goes": [
+            (name, with_the_rest(amounts, report.removed)) for name, amounts in parts(report).items() if amounts
+        ],
     }
+
+
+def parts(report: Report) -> dict[str, Mapping[str, Amount]]:
+    """What goes, cut in the ways that people ask for."""
+    by_branch = report.uploaded if len(report.uploaded) > 1 or report.by != "branch" else {}
+    return {"age": report.ages, "branch it was uploaded to": by_branch, "folder": report.prefixes}
+
+
+def with_the_rest(amounts: Mapping[str, Amount], whole: Amount) -> list[tuple[str, Amount]]:
+    """The first of ``amounts``, and the rest of ``whole`` in one."""
+    shown = list(amounts.items())[:BARS]
+    rest = less(whole, sum((amount for _, amount in shown), Amount()))
+    return [*shown, *([("everything else", rest)] if rest.objects else [])]
 
 
 def orders(report: Report, history: HistoryChange | None) -> dict[str, object]:
@@ -103,8 +107,4 @@ def orders(report: Report, history: HistoryChange | None) -> dict[str, object]:
 def staying(report: Report) -> list[tuple[str, Amount]]:
     """What stays by reason, the biggest first, with what was only counted."""
     rest = unseen(report)
-    return [*biggest(report.keep), *([(unseen_as(report)[0], rest)] if rest.objects else [])]
-
-
-def unseen_as(report: Report) -> tuple[str, str]:
-    return UNSEEN.get(report.job, OTHERS)
+    return [*biggest(report.keep), *([(report.unseen, rest)] if rest.objects else [])]

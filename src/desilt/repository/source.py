@@ -76,6 +76,9 @@ class Source(Protocol):
     def groups(self) -> list[str]:
         """What objects were ever uploaded to, and still lie in."""
 
+    def group_names(self) -> Mapping[str, str]:
+        """What people call them, by uid: those too that are no more, as far as that is known."""
+
     def folders(self, groups: Iterable[str]) -> list[str]:
         """The folders that uploads to ``groups`` lie in."""
 

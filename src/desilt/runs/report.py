@@ -55,7 +55,7 @@ class Report:
     cutoff: str  # objects from before it may go
     remove: Mapping[str, Mapping[str, Amount]]  # by branch, then by reason
     keep: Mapping[str, Amount]  # by reason
-    prefixes: Mapping[str, Amount]  # the biggest of what goes, biggest first
+    prefixes: Mapping[str, Amount]  # of what goes, by the folders of its paths where they are known, the biggest first
     inputs: Mapping[str, int]  # commits, ranges, staged entries, tickets, generation …
     seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
     stored: Amount = field(default_factory=Amount)  # all there is where the run looked
@@ -63,6 +63,9 @@ class Report:
     safety: str = "atomic"  # what stands between a verdict and a race
     by: str = "branch"  # what ``remove`` is told by
     refs: Mapping[str, str] = field(default_factory=dict)  # branches that go, and why; once swept, what became of them
+    ages: Mapping[str, Amount] = field(default_factory=dict)  # of what goes, the youngest first
+    uploaded: Mapping[str, Amount] = field(default_factory=dict)  # of what goes, by the branch it was uploaded to
+    unseen: str = "not looked at one by one"  # what is stored, and was only counted
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept, by the id of the order
     own: Mapping[str, Amount] = field(default_factory=dict)  # files of desilt itself that are needed no longer
     history: Mapping[str, int] = field(default_factory=dict)  # commits edited, abandoned, collected …
@@ -99,7 +102,7 @@ def _read(facts: dict[str, Any]) -> Report:
         branch: {reason: Amount(**amount) for reason, amount in reasons.items()}
         for branch, reasons in facts["remove"].items()
     }
-    for name in ("keep", "prefixes", "holds", "own"):
+    for name in ("keep", "prefixes", "ages", "uploaded", "holds", "own"):
         facts[name] = {key: Amount(**amount) for key, amount in facts.get(name, {}).items()}
     facts["stored"] = Amount(**facts["stored"])
     facts["objections"] = tuple(Objection(**one) for one in facts.get("objections", ()))

@@ -156,6 +156,19 @@ class SourceContract:
         assert any((subject.repository.prefix + two).startswith(folder) or two.startswith(folder) for folder in folders)
         here.check_inventory(here.folders(here.groups()))  # all of it is known
 
+    def test_what_things_were_uploaded_to_has_a_name_even_if_it_is_gone(self, subject: Subject) -> None:
+        subject.branch("dev", "main")
+        layout = subject.repository.layout
+        kept, gone = (layout.group_of(subject.upload(branch, "a", b"1")) for branch in ("main", "dev"))
+        if kept == gone:
+            pytest.skip("all objects are in one group here")
+        subject.unstage("dev")
+        subject.delete_branch("dev")
+        names = source(subject).group_names()
+        assert names[kept] == "main"
+        assert names[gone].startswith("dev, deleted")
+        assert gone in names[gone]  # told from another of that name
+
     def test_what_is_staged_points_to_its_objects_by_branch(self, subject: Subject) -> None:
         subject.branch("dev", "main")
         wanted = {"main": subject.upload("main", "a", b"1"), "dev": subject.upload("dev", "b", b"22")}

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from desilt.domain.units import size
-from desilt.render.report import BRANCHES, LISTED, PRINTED, Removed, render
+from desilt.render.report import BARS, BRANCHES, LISTED, PRINTED, Removed, render
 from desilt.render.words import share
 from desilt.runs.report import Amount, Report, Swept
 
@@ -132,14 +132,14 @@ def test_a_plan_for_the_trash_says_that_objects_can_come_back():
 
 
 def test_what_an_earlier_run_has_settled_is_part_of_what_is_stored_and_stays():
-    report = replace(REPORT, stored=Amount(20_005, 30_000_000))
+    report = replace(REPORT, stored=Amount(20_005, 30_000_000), unseen="known from earlier runs")
     page = Page(render(report, whole()))
     assert "Stays 27.0 MB 18,766 objects" in page.text
     assert "10.0 % of bytes 6.2 % of objects" in page.text
-    assert ["known from before", "10,000", "20.0 MB", "74.1 %"] in page.rows
+    assert ["known from earlier runs", "10,000", "20.0 MB", "74.1 %"] in page.rows
     assert ["Together", "18,766", "27.0 MB", "100.0 %"] in page.rows
-    assert ["known from before stays", "10,000", "20.0 MB"] in page.rows
-    assert "known from before" not in Page(render(REPORT, whole())).text
+    assert ["known from earlier runs stays", "10,000", "20.0 MB"] in page.rows
+    assert "known from earlier runs" not in Page(render(REPORT, whole())).text
 
 
 def test_a_swept_run_says_what_was_removed():
@@ -244,6 +244,19 @@ def test_bars_show_bytes_by_reason_and_by_prefix_and_what_the_prefixes_leave():
     ):
         assert row in page.rows
     assert page.widths[2:8] == ["46.15", "100.00", "7.69", "100.00", "31.58", "26.32"]  # nothing is drawn for 0 bytes
+
+
+def test_what_goes_is_told_by_age_and_by_the_branch_it_was_uploaded_to():
+    ages = {"under a day": Amount(239, 1_000_000), "a year and more": Amount(1000, 2_000_000)}
+    branches = {f"b{number}": Amount(1, 1000 - number) for number in range(BARS + 5)}
+    page = Page(render(replace(REPORT, ages=ages, uploaded=branches), whole()))
+    assert "Would go, bytes by age" in page.text
+    assert ["a year and more", "1,000", "2.0 MB"] in page.rows
+    assert ["b0", "1", "1.0 kB"] in page.rows
+    assert [f"b{BARS}", "1", "1.0 kB"] not in page.rows
+    assert ["everything else", "1,227", "3.0 MB"] in page.rows
+    alone = Page(render(replace(REPORT, uploaded={"main": Amount(1, 1)}), whole()))  # is in the table above
+    assert "bytes by branch" not in alone.text
 
 
 def test_a_thousand_branches_are_told_as_fifty_and_the_rest():

@@ -111,9 +111,8 @@ def mark(work: Work[Options]) -> Mark:
             stage.seconds,
             figures.objects,
             figures.bytes,
-            figures.prefix_objects,
-            figures.prefix_bytes,
-            names={**staged.groups, METADATA: "ranges and metaranges"},
+            figures.gone,
+            names={METADATA: "ranges and metaranges"},
             besides=Amount(tables.num_rows, sum(tables["size_bytes"].to_pylist())),
             history={"commits collected": len(going)},
         ),
@@ -142,7 +141,7 @@ def besides_commits(work: Work[Options], recorded: Recorded, before: datetime) -
         Reason.RESTORED: [lately],
         Reason.DROPPED: [source.dropped(run, work.dropped_since(work.options.dropped_for))],
     }
-    return CollectJudge(work.repository.layout, held, before, work.folder, restored=(back,)), staged
+    return CollectJudge(work.repository.layout, held, run.now, before, work.folder, restored=(back,)), staged
 
 
 def answered(work: Work[Options], judge: Judge[Answer], entries: Sequence[OwnedFile], nothing: Answer) -> Answer:
@@ -186,4 +185,6 @@ def judged_objects(answer: object) -> int:
 
 
 NO_WAY_BACK = "is a collection: what it removed cannot be brought back"
-job = Job(JOB, Options, mark, Traits(tables=True, no_way_back=NO_WAY_BACK, edits="commit"))
+job = Job(
+    JOB, Options, mark, Traits(tables=True, no_way_back=NO_WAY_BACK, edits="commit", unseen="in commits that stay")
+)

@@ -19,6 +19,7 @@ from desilt.columns.layout import Layout
 from desilt.columns.mark import reasons
 from desilt.columns.rules import starts
 from desilt.columns.schemas import MOMENT, PLAN
+from desilt.columns.tally import tally
 from desilt.domain.reason import Reason, Verdict
 from desilt.inventory.listing import inventory_rows
 from desilt.jobs.counts import Counts
@@ -53,6 +54,7 @@ class CollectJudge(Judge[Counts]):
 
     layout: Layout
     held: Mapping[Reason, Sequence[HeldFile]]  # by something else than commits
+    now: datetime  # that ages are counted to
     before: datetime
     folder: str
     restored: tuple[HeldFile, ...]  # that earlier runs have removed, and that are there after all
@@ -75,8 +77,9 @@ class CollectJudge(Judge[Counts]):
             plan.append(rows.filter(pa.array(found == GOES)))
         rows = pa.concat_tables(plan).unify_dictionaries()
         count_gone(counts, rows, self.layout, Reason.COLLECTED)
-        target = f"{self.folder}plan/part-{buckets[0].number:05d}.parquet"
-        return counts + Counts(files=plan_files.write(files.store, target, going(rows, SAID)))
+        target, plan_rows = f"{self.folder}plan/part-{buckets[0].number:05d}.parquet", going(rows, SAID)
+        written = plan_files.write(files.store, target, plan_rows)
+        return counts + Counts(gone=tally(plan_rows, self.layout, self.now), files=written)
 
     def sides(self, files: Files, bucket: Bucket) -> "Sides":
         """What commits have in one bucket, and is there."""

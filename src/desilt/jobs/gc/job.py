@@ -102,6 +102,7 @@ def mark(work: Work[Options]) -> Mark:
             layout,
             (*(one.file for one in stored), *saved.pending),
             held,
+            now=run.now,
             before=before,
             copied_at=None if options.after_restore else source.since_copy(),
             folder=work.folder,
@@ -159,9 +160,7 @@ def mark(work: Work[Options]) -> Mark:
             stage.seconds,
             answer.objects,
             answer.bytes,
-            answer.prefix_objects,
-            answer.prefix_bytes,
-            names=staged.groups,
+            answer.gone,
         ),
         (RemoveObjects(answer.files),),
         Next(saved.run or watermark.current(repository, JOB), value, again=PENDING, settled=value and value["settled"]),
@@ -262,4 +261,10 @@ def chosen(branch: str, names: Mapping[str, str], stored: list[str]) -> str:
     raise BadRequest(f"{branch!r} is neither a branch nor the uid of a deleted one; see `desilt lake branches`")
 
 
-job = Job(JOB, Options, mark, Traits(committed=False, keeps_copied=True), policy)
+job = Job(
+    JOB,
+    Options,
+    mark,
+    Traits(committed=False, keeps_copied=True, unseen="known from an earlier run to be held by commits"),
+    policy,
+)

@@ -18,6 +18,7 @@ from desilt.columns.layout import Layout
 from desilt.columns.mark import ORDER, reasons
 from desilt.columns.schemas import INVENTORY, PLAN
 from desilt.columns.settled import below, settled
+from desilt.columns.tally import tally
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import NotReadBack
 from desilt.jobs.counts import Counts
@@ -40,6 +41,7 @@ class GarbageJudge(Judge[Counts]):
     layout: Layout
     inventory: tuple[HeldFile, ...]
     held: Mapping[Reason, Sequence[HeldFile]]
+    now: datetime  # that ages are counted to
     before: datetime
     copied_at: datetime | None  # what is younger stays, where a database was restored from a copy of then
     folder: str  # the run's: a part of the plan goes there, and of what the next run looks at again
@@ -68,12 +70,14 @@ class GarbageJudge(Judge[Counts]):
         gone = pa.concat_tables(plan).unify_dictionaries()
         count_gone(counts, gone, self.layout)
         name = f"part-{buckets[0].number:05d}.parquet"
-        planned = plan_files.write(files.store, f"{self.folder}plan/{name}", going(gone))
+        plan_rows = going(gone)
+        planned = plan_files.write(files.store, f"{self.folder}plan/{name}", plan_rows)
         left = pa.concat_tables(pending).unify_dictionaries().combine_chunks()
         order = np.argsort(left[HASH].to_numpy(), kind="stable")
         target = f"{self.folder}pending/{name}"
         again = [put(files.store, target, left.take(pa.array(order)))] if left.num_rows else []
-        return counts + Counts(passed=passed, files=planned, pending=tuple(again))
+        tallied = tally(plan_rows, self.layout, self.now)
+        return counts + Counts(gone=tallied, passed=passed, files=planned, pending=tuple(again))
 
 
 def stored(files: Files, listed: Sequence[HeldFile], bucket: Bucket) -> pa.Table:
@@ -111,9 +115,7 @@ def count_kept(counts: Counts, rows: pa.Table, found: npt.NDArray[np.int8], over
 
 
 def count_gone(counts: Counts, gone: pa.Table, layout: Layout, reason: Reason = Reason.UNREFERENCED) -> None:
-    """Add what goes, by branch and partition."""
+    """Add what goes, by branch."""
     for total in totals(gone, layout):
         counts.objects[total.group, reason.value] += total.objects
         counts.bytes[total.group, reason.value] += total.bytes
-        counts.prefix_objects[total.folder] += total.objects
-        counts.prefix_bytes[total.folder] += total.bytes

@@ -22,7 +22,7 @@ from desilt.domain.potential import Commits, after, named, potential
 from desilt.domain.reason import Reason
 from desilt.errors import BadRequest, DamagedWatermark, NotReadBack
 from desilt.jobs import watermark
-from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Work
+from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Traits, Work
 from desilt.jobs.lifecycle import lint, tables
 from desilt.jobs.lifecycle import watermark as saving
 from desilt.jobs.lifecycle.kernel import LifecycleCounts, LifecycleJudge
@@ -81,6 +81,7 @@ def mark(work: Work[Options]) -> Mark:
         judge = LifecycleJudge(
             repository.layout,
             run.id,
+            run.now,
             tuple(found.entries),
             found.terms,
             {Reason.STAGED: staged.files, Reason.RESTORED: [lately], Reason.DROPPED: [dropped]},
@@ -133,6 +134,7 @@ def mark(work: Work[Options]) -> Mark:
             stage.seconds,
             answer.objects,
             answer.bytes,
+            answer.gone,
             answer.prefix_objects,
             answer.prefix_bytes,
             by="rule",
@@ -213,4 +215,13 @@ def check(repository: Repository, options: Options, confirm: bool) -> None:
         log.warning("%s", lint.told(one))
 
 
-job = Job(JOB, Options, mark, policy=policy_now, against=outgrown_by, publish=publish, check=check)
+job = Job(
+    JOB,
+    Options,
+    mark,
+    Traits(unseen="not of age, or looked at by an earlier run"),
+    policy=policy_now,
+    against=outgrown_by,
+    publish=publish,
+    check=check,
+)

@@ -9,6 +9,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.rules import Terms
 from desilt.columns.schemas import DIVIDER, HELD, MOMENT, PLAN
+from desilt.columns.tally import Tally, tally
 from desilt.domain.reason import Reason, Verdict
 from desilt.jobs.lifecycle.candidates import GOING, Contents, GroupedFile, Objects
 from desilt.objects.store import ObjectStore
@@ -46,6 +48,7 @@ class LifecycleCounts:
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
     prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
     prefix_bytes: Counter[str] = field(default_factory=Counter)
+    gone: Tally = field(default_factory=Tally)
     hold_objects: Counter[str] = field(default_factory=Counter)  # by the order of a person
     hold_bytes: Counter[str] = field(default_factory=Counter)
     stored_objects: int = 0
@@ -60,6 +63,7 @@ class LifecycleCounts:
             self.bytes + other.bytes,
             self.prefix_objects + other.prefix_objects,
             self.prefix_bytes + other.prefix_bytes,
+            self.gone + other.gone,
             self.hold_objects + other.hold_objects,
             self.hold_bytes + other.hold_bytes,
             self.stored_objects + other.stored_objects,
@@ -76,6 +80,7 @@ class LifecycleJudge(Judge[LifecycleCounts]):
 
     layout: Layout
     run: str
+    now: datetime  # that ages are counted to
     entries: tuple[GroupedFile, ...]
     terms: Terms
     held: Mapping[Reason, Sequence[HeldFile]]  # whose objects stay, whatever the rules say
@@ -127,7 +132,10 @@ class LifecycleJudge(Judge[LifecycleCounts]):
         if len(waiting):
             held = pa.table([waiting, np.zeros(len(waiting), np.int32)], schema=HELD)
             deferred = [put(store, f"{self.folder}deferred/{name}", hashed(held))]
-        return LifecycleCounts(files=files, tables=(f"{self.folder}addresses/{name}",), deferred=tuple(deferred))
+        gone_by = tally(plan, self.layout, self.now)
+        return LifecycleCounts(
+            gone=gone_by, files=files, tables=(f"{self.folder}addresses/{name}",), deferred=tuple(deferred)
+        )
 
 
 def count_kept(counts: LifecycleCounts, objects: Objects) -> None:

@@ -158,6 +158,7 @@ class Replay:
         judge = LifecycleJudge(
             self.layout,
             self.run.id,
+            self.run.now,
             tuple(found.entries),
             found.terms,
             held,

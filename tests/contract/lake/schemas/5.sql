@@ -62,6 +62,12 @@ CREATE TABLE sealed (
     token TEXT NOT NULL,
     PRIMARY KEY (branch, position)
 );
+CREATE TABLE former_branches (
+    repository TEXT NOT NULL,
+    uid TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    deleted_at {int} NOT NULL
+);
 CREATE TABLE tags (
     repository TEXT NOT NULL,
     name TEXT NOT NULL,
