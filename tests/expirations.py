@@ -31,6 +31,7 @@ def below(made, tip):
 def buckets(at):
     return {
         "last": object(),
+        "hourly": (at.date(), at.hour),
         "daily": at.date(),
         "weekly": at.isocalendar()[:2],
         "monthly": (at.year, at.month),
@@ -44,7 +45,7 @@ def kept(made, tip, keep):
     while line[-1].parents:
         line.append(made[line[-1].parents[0]])
     found = set()
-    for rule in ("last", "daily", "weekly", "monthly", "yearly"):
+    for rule in ("last", "hourly", "daily", "weekly", "monthly", "yearly"):
         seen = []
         for commit in line:
             bucket = buckets(commit.created_at)[rule]

@@ -26,7 +26,7 @@ from desilt.objects import open_store
 from desilt.records.database import open_database
 from desilt.records.holds import HoldKind
 from desilt.sweep.limits import Limits
-from desilt.testing import oracle
+from desilt.testing import oracle, pinned
 from expirations import KEEPS, Before, answer, below, tips
 
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True, max_plan_age=timedelta(days=900))
@@ -138,11 +138,24 @@ class Scene:
         return Expiry(self.repo.clock() - timedelta(days=days), keep, tags, branches)
 
     def expire(self, *values):
-        before, wish = Before(self.repo), self.wish(*values)
+        before, wish, kept = Before(self.repo), self.wish(*values), pinned.pins(self.repo)
         report = run(expiration.job, self.repo, HERE, expiration.job.ask(wish=wish), ALL)[-1]
+        self.compare_freed(report.frees, kept)
         before.compare(wish, told=[name for name, fate in report.refs.items() if fate == "deleted"])
         again = plan(expiration.job, self.repo, HERE, expiration.job.ask(wish=wish))
         assert again.history["edited"] == 0  # done once is done
+
+    def compare_freed(self, frees, before):
+        """What it said that a collection would free is what nothing keeps any more."""
+        now, sizes = pinned.pins(self.repo), oracle.stored(self.repo)
+        freed = {address: names for address, names in before.items() if names and not now[address]}
+        assert (frees.total.objects, frees.total.bytes) == (len(freed), sum(sizes[address] for address in freed))
+        alone = {one.ref: one.alone.objects for one in frees.by}
+        for names in freed.values():
+            if len(names) == 1:
+                (name,) = names
+                alone[name.removeprefix("branch ").partition(" (")[0]] -= 1
+        assert set(alone.values()) <= {0}
 
     def abandon(self, where, first, length):
         made, line = oracle.history(self.repo), [self.repo.resolve(self.branch_at(where)).commit]

@@ -55,6 +55,7 @@ class ExpireWords(AskWords, total=False):
     keep_last: int | None
     delete_expired_tags: bool
     delete_expired_branches: bool
+    sizes: bool
 
 
 class CollectWords(AskWords, total=False):

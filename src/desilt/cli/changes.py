@@ -7,7 +7,7 @@ import click
 
 from desilt.cli.graph import draw_change
 from desilt.cli.output import show_table
-from desilt.domain.units import many
+from desilt.domain.units import many, size
 from desilt.errors import NotFound, Unreadable
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
@@ -53,5 +53,25 @@ def show_change(report: Report, change: HistoryChange) -> None:
         if refs:
             click.echo(f"\n{click.style(heading, bold=True)}")
             show_table([{"ref": ref, "why": why} for ref, why in refs.items()], ["ref", "why"])
+    show_freed(report)
     if abandoned and report.swept is not None:
         click.echo("\nWhat was abandoned can be read by its id, until `desilt collect` takes it.")
+
+
+def show_freed(report: Report) -> None:
+    """What a collection afterwards would free, by ref."""
+    for note in report.notes:
+        click.echo(f"\n{note}.")
+    if report.frees is None or not report.history.get("abandoned"):
+        return
+    total = report.frees.total
+    amount = f"{many(total.objects, 'object')} of {size(total.bytes)}"
+    click.echo(f"\n{click.style('A collection afterwards', bold=True)} would free {amount}.")
+    show_table(
+        [
+            {"ref": one.ref, "alone": size(one.alone.bytes), "with others": size(one.together.bytes)}
+            for one in report.frees.by
+            if one.alone.objects or one.together.objects
+        ],
+        ["ref", "alone", "with others"],
+    )

@@ -53,6 +53,11 @@ def with_wish(command: Command) -> Command:
         help="Branches on commits that are older go; never the default branch, nor one with staged entries or open "
         "uploads.",
     )
+    @click.option(
+        "--sizes/--no-sizes",
+        default=True,
+        help="Say what a collection afterwards would free; that looks at every entry.  [yes]",
+    )
     @click.option("--now", type=MOMENT, help="Count ages from this time; it may look back.")
     @click.option(
         "--max-share",
@@ -69,6 +74,7 @@ def with_wish(command: Command) -> Command:
         keep: dict[str, int] | None,
         delete_expired_tags: bool,
         delete_expired_branches: bool,
+        sizes: bool,
         now: datetime | None,
         max_share: float,
         **rest: Any,
@@ -80,6 +86,7 @@ def with_wish(command: Command) -> Command:
             "keep_last": keep_last,
             "delete_expired_tags": delete_expired_tags,
             "delete_expired_branches": delete_expired_branches,
+            "sizes": sizes,
         }
         command(repository, *values, ask=ask, limits=Limits(max_share=max_share), **rest)
 

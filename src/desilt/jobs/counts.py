@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from desilt.columns.breakdown import Breakdown
 from desilt.columns.files import HeldFile
-from desilt.columns.tally import Tally
 from desilt.runs.steps import PlanFile
 
 
@@ -14,7 +14,7 @@ class Counts:
 
     objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by branch uid (of what goes) and reason
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    gone: Tally = field(default_factory=Tally)  # what goes
+    gone: Breakdown = field(default_factory=Breakdown)  # what goes
     done_objects: Counter[str] = field(default_factory=Counter)  # by branch: settled, and kept for good
     done_bytes: Counter[str] = field(default_factory=Counter)
     passed: int = 0  # out of scope

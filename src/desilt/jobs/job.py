@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from desilt.columns.tally import Tally
+from desilt.columns.breakdown import Breakdown
 from desilt.domain.run import Run
 from desilt.domain.times import DROPPED_KNOWN_FOR
 from desilt.errors import BadRequest, span
@@ -20,7 +20,7 @@ from desilt.repository.protocol import Repository
 from desilt.repository.source import Source
 from desilt.runs.history import HistoryChange
 from desilt.runs.plan import Evidence, Next, Plan
-from desilt.runs.report import Amount
+from desilt.runs.report import Amount, Freed
 from desilt.runs.steps import Action, Step
 from desilt.sweep.guard import Unfit
 
@@ -87,7 +87,7 @@ class Figures:
     seconds: Mapping[str, float]  # by stage
     objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by what goes (a branch, a rule) and reason
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    gone: Tally = field(default_factory=Tally)  # what goes, by age and by branch
+    gone: Breakdown = field(default_factory=Breakdown)  # what goes, by age and by branch
     prefix_objects: Counter[str] = field(
         default_factory=Counter
     )  # the same by the folders of paths, where they are known
@@ -98,6 +98,8 @@ class Figures:
     besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
     history: Mapping[str, int] = field(default_factory=dict)  # what is done to commits
     change: HistoryChange | None = None  # the same, to be looked at
+    frees: Freed | None = None  # what a collection would free then
+    notes: tuple[str, ...] = ()  # what else there is to know
 
 
 @dataclass(frozen=True, slots=True)

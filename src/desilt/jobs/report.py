@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from desilt.columns.breakdown import AGES, Breakdown
 from desilt.columns.schemas import DIVIDER
-from desilt.columns.tally import AGES, Tally
 from desilt.domain.run import Run
 from desilt.executors.executor import HERE
 from desilt.jobs import registry
@@ -60,16 +60,18 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         refs={one.name: one.why for one in plan.refs},
         holds=figures.holds,
         history=figures.history,
+        frees=figures.frees,
+        notes=figures.notes,
         own={one.what: Amount(one.objects, one.bytes) for one in own},
     )
 
 
-def by_age(gone: Tally) -> dict[str, Amount]:
+def by_age(gone: Breakdown) -> dict[str, Amount]:
     """What goes, the youngest first."""
     return {age: Amount(gone.age_objects[age], gone.age_bytes[age]) for age in AGES if gone.age_objects[age]}
 
 
-def by_branch(gone: Tally, names: Mapping[str, str]) -> dict[str, Amount]:
+def by_branch(gone: Breakdown, names: Mapping[str, str]) -> dict[str, Amount]:
     """What goes, by the branch it was uploaded to, the biggest first."""
     uids = sorted(filter(None, gone.group_objects), key=lambda uid: (-gone.group_bytes[uid], uid))
     return {branch_name(names, uid): Amount(gone.group_objects[uid], gone.group_bytes[uid]) for uid in uids}

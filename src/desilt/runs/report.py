@@ -36,6 +36,23 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
+class FreedBy:
+    """What a ref would release."""
+
+    ref: str
+    alone: Amount
+    together: Amount  # with others: it goes once all of them have released it
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What a collection would free after history was expired."""
+
+    total: Amount
+    by: tuple[FreedBy, ...] = ()  # the biggest first
+
+
+@dataclass(frozen=True, slots=True)
 class Objection:
     """What a guard has against sweeping, and what to do about it."""
 
@@ -69,6 +86,8 @@ class Report:
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept, by the id of the order
     own: Mapping[str, Amount] = field(default_factory=dict)  # files of desilt itself that are needed no longer
     history: Mapping[str, int] = field(default_factory=dict)  # commits edited, abandoned, collected …
+    frees: Freed | None = None  # where a run only edits history: what a collection would free then; None: not known
+    notes: tuple[str, ...] = ()  # what else there is to know
     swept: Swept | None = None  # None: nothing was removed yet
     place: str = ""  # where the work was done
     objections: tuple[Objection, ...] = ()  # what guards said as it was planned, all of them
@@ -106,6 +125,10 @@ def _read(facts: dict[str, Any]) -> Report:
         facts[name] = {key: Amount(**amount) for key, amount in facts.get(name, {}).items()}
     facts["stored"] = Amount(**facts["stored"])
     facts["objections"] = tuple(Objection(**one) for one in facts.get("objections", ()))
+    facts["notes"] = tuple(facts.get("notes", ()))
+    if frees := facts.get("frees"):
+        by = [FreedBy(one["ref"], Amount(**one["alone"]), Amount(**one["together"])) for one in frees["by"]]
+        facts["frees"] = Freed(Amount(**frees["total"]), tuple(by))
     facts["swept"] = Swept(**facts["swept"]) if facts["swept"] else None
     return Report(**facts)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.breakdown import breakdown
 from desilt.columns.buckets import HASH, Bucket, present
 from desilt.columns.files import Files, HeldFile, among
 from desilt.columns.folders import Flags
@@ -19,7 +20,6 @@ from desilt.columns.layout import Layout
 from desilt.columns.mark import reasons
 from desilt.columns.rules import starts
 from desilt.columns.schemas import MOMENT, PLAN
-from desilt.columns.tally import tally
 from desilt.domain.reason import Reason, Verdict
 from desilt.inventory.listing import inventory_rows
 from desilt.jobs.counts import Counts
@@ -79,7 +79,7 @@ class CollectJudge(Judge[Counts]):
         count_gone(counts, rows, self.layout, Reason.COLLECTED)
         target, plan_rows = f"{self.folder}plan/part-{buckets[0].number:05d}.parquet", going(rows, SAID)
         written = plan_files.write(files.store, target, plan_rows)
-        return counts + Counts(gone=tally(plan_rows, self.layout, self.now), files=written)
+        return counts + Counts(gone=breakdown(plan_rows, self.layout, self.now), files=written)
 
     def sides(self, files: Files, bucket: Bucket) -> "Sides":
         """What commits have in one bucket, and is there."""

@@ -8,22 +8,23 @@ it is collected.
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from desilt.domain.expiration import Ref
+from desilt.domain.expiration import Expiration, Ref
 from desilt.domain.expiry import Expiry, Omission, Wish, read_wish
 from desilt.domain.keep_rules import KeepCounts
 from desilt.domain.spelling import read_keep
-from desilt.errors import BadRequest
+from desilt.errors import BadRequest, Damaged
+from desilt.jobs.expire.freed import freed
 from desilt.jobs.job import COMMITS, Figures, Job, Mark, Stages, Traits, Work
 from desilt.records.holds import HoldKind
 from desilt.repository.editor import GoingRef
 from desilt.repository.graph import graph_of
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
-from desilt.repository.source import Source
+from desilt.repository.source import Pointers, Source
 from desilt.runs.plan import Evidence, Plan
-from desilt.runs.report import Amount
+from desilt.runs.report import Amount, Freed
 from desilt.runs.steps import EditHistory
-from desilt.sweep.history import drawn
+from desilt.sweep.history import called, drawn
 
 JOB = "expire"
 
@@ -38,6 +39,7 @@ class Options:
     keep_last: int | None = None
     delete_expired_tags: bool = False
     delete_expired_branches: bool = False
+    sizes: bool = True  # say what a collection afterwards would free; that looks at every entry
     wish: Wish | None = field(default=None, metadata={"said": False})  # all of it in one
 
     def at(self, now: datetime) -> Wish:
@@ -61,11 +63,16 @@ def mark(work: Work[Options]) -> Mark:
         raise BadRequest(f"{wish.before:%Y-%m-%d %H:%M:%S %Z} is not over yet; give a time that has passed")
     stage = Stages(work.executor.watch)
     with stage("history"):
+        staged = work.source.staged_pointers()  # before commits: an entry only ever moves from the one to the other
         seen = work.source.snapshot(work.run.now, uses=True)
     with stage("decision"):
         wish = whole(wish, work.source)
         found = wish.decide(graph_of(seen))
         change = drawn(seen, found)
+    frees, note = None, ""
+    if work.options.sizes:
+        with stage("what that frees"):
+            frees, note = weighed(work, seen, staged, found)
     told = {
         "edited": len(found.edits),
         "abandoned": len(found.abandoned),
@@ -100,9 +107,20 @@ def mark(work: Work[Options]) -> Mark:
             by="ref",
             history=told,
             change=change,
+            frees=frees,
+            notes=(note,) if note else (),
         ),
         (EditHistory(wish.facts(), edits, refs, len(found.abandoned), reached=len(change.dots)),),
     )
+
+
+def weighed(work: Work[Options], seen: Snapshot, staged: Pointers, found: Expiration) -> tuple[Freed | None, str]:
+    """What a collection afterwards would free, or why that is not known: to edit history, nobody needs to."""
+    abandoned = {name: [called(ref) for ref in refs] for name, refs in found.abandoned.items()}
+    try:
+        return freed(work.repository, work.executor, work.source, seen, staged, abandoned), ""
+    except Damaged as reason:
+        return None, f"What a collection afterwards would free is not known: {reason}"
 
 
 def whole(wish: Wish, source: Source) -> Wish:

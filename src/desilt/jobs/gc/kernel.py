@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.breakdown import breakdown
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, HeldFile, put
 from desilt.columns.folders import Flags, totals
@@ -18,7 +19,6 @@ from desilt.columns.layout import Layout
 from desilt.columns.mark import ORDER, reasons
 from desilt.columns.schemas import INVENTORY, PLAN
 from desilt.columns.settled import below, settled
-from desilt.columns.tally import tally
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import NotReadBack
 from desilt.jobs.counts import Counts
@@ -76,8 +76,8 @@ class GarbageJudge(Judge[Counts]):
         order = np.argsort(left[HASH].to_numpy(), kind="stable")
         target = f"{self.folder}pending/{name}"
         again = [put(files.store, target, left.take(pa.array(order)))] if left.num_rows else []
-        tallied = tally(plan_rows, self.layout, self.now)
-        return counts + Counts(gone=tallied, passed=passed, files=planned, pending=tuple(again))
+        parts = breakdown(plan_rows, self.layout, self.now)
+        return counts + Counts(gone=parts, passed=passed, files=planned, pending=tuple(again))
 
 
 def stored(files: Files, listed: Sequence[HeldFile], bucket: Bucket) -> pa.Table:

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from desilt.columns.breakdown import Breakdown, breakdown
 from desilt.columns.buckets import Bucket, hashed, present
 from desilt.columns.files import Files, HeldFile, put
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.rules import Terms
 from desilt.columns.schemas import DIVIDER, HELD, MOMENT, PLAN
-from desilt.columns.tally import Tally, tally
 from desilt.domain.reason import Reason, Verdict
 from desilt.jobs.lifecycle.candidates import GOING, Contents, GroupedFile, Objects
 from desilt.objects.store import ObjectStore
@@ -48,7 +48,7 @@ class LifecycleCounts:
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
     prefix_objects: Counter[str] = field(default_factory=Counter)  # of what goes
     prefix_bytes: Counter[str] = field(default_factory=Counter)
-    gone: Tally = field(default_factory=Tally)
+    gone: Breakdown = field(default_factory=Breakdown)
     hold_objects: Counter[str] = field(default_factory=Counter)  # by the order of a person
     hold_bytes: Counter[str] = field(default_factory=Counter)
     stored_objects: int = 0
@@ -132,7 +132,7 @@ class LifecycleJudge(Judge[LifecycleCounts]):
         if len(waiting):
             held = pa.table([waiting, np.zeros(len(waiting), np.int32)], schema=HELD)
             deferred = [put(store, f"{self.folder}deferred/{name}", hashed(held))]
-        gone_by = tally(plan, self.layout, self.now)
+        gone_by = breakdown(plan, self.layout, self.now)
         return LifecycleCounts(
             gone=gone_by, files=files, tables=(f"{self.folder}addresses/{name}",), deferred=tuple(deferred)
         )

@@ -10,21 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from desilt.columns.hashing import address_hash
-from desilt.columns.kernel import DamagedFiles, judge_buckets
-from desilt.columns.pins import POINTERS, in_words
 from desilt.domain.potential import reach
-from desilt.errors import NotReadBack, Unreadable
+from desilt.errors import Unreadable
 from desilt.executors.executor import Executor
-from desilt.inventory.listing import stored_at
 from desilt.jobs.job import Stages
-from desilt.jobs.lifecycle.replay import ground, reaching
-from desilt.jobs.pins.kernel import PinCounts, PinJudge
-from desilt.jobs.removed import distrust, removed
-from desilt.records import removals as tombstones
+from desilt.jobs.pins.weigh import Besides, weigh
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
@@ -44,27 +35,15 @@ def pins(repository: Repository, executor: Executor, *, limit: int = LIMIT) -> P
     with stage("commits"):
         history = source.snapshot(now)
         known = numbered(history, staged)
-        commits = reaching(ground(source, history), history.commits, known.bits)
     with stage("objects"):
-        gone = tuple(removed(executor, repository))
-        first = len(commits.sets)  # behind the sets of commits, a set for each of the other pins
-        sets = [*commits.sets, *(1 << number for number in range(known.tips, len(known.names)))]
-        prefixes = tuple((hold.value, first + place) for place, hold in enumerate(known.prefixes))
-        others = pointers(repository, known, staged, first + len(prefixes))
-        judge = PinJudge(
-            commits.files,
-            prefixes,
-            others,
-            in_words(sets, len(known.names)),
-            gone,
-            restored(repository),
+        others = iter(1 << number for number in range(known.tips, len(known.names)))
+        besides = Besides(
+            [(hold.value, next(others)) for hold in known.prefixes],
+            [(hold.value, next(others)) for hold in known.addresses],
+            staged,
+            list(others),
         )
-        answer = judge_buckets(executor, repository.store.uri, judge, weigh=counted_objects)
-    if isinstance(answer, DamagedFiles):
-        source.distrust(sorted({held.key for held, _ in commits.files} & answer.names))
-        distrust(repository.store, repository.prefix, answer.names)
-        raise NotReadBack(min(answer.names))
-    amounts = {bits: Amount(objects, answer.bytes[bits]) for bits, objects in answer.objects.items()}
+        amounts = weigh(repository, executor, source, history, known.bits, besides, len(known.names))
     return told(repository.name, now, amounts, known.names, limit=limit)
 
 
@@ -97,29 +76,6 @@ def numbered(history: Snapshot, staged: Pointers) -> Numbered:
 
 def _called(hold: Hold) -> str:
     return f"hold {hold.id} ({hold.reason})"
-
-
-def pointers(repository: Repository, known: Numbered, staged: Pointers, first: int) -> pa.Table:
-    """What no commit says, by places from ``first`` on: objects that holds name, if they are there; what is staged."""
-    found = [POINTERS.empty_table()]
-    for place, hold in enumerate(known.addresses, first):
-        if (listed := stored_at(repository.store, repository.prefix + hold.value)) is not None:
-            hashes = address_hash(pa.array([hold.value], pa.string()))
-            found.append(pa.table([hashes, pa.array([place]), listed["size_bytes"]], schema=POINTERS))
-    moved = staged.rows["place"].to_numpy() + first + len(known.addresses)
-    found.append(staged.rows.set_column(1, POINTERS.field("place"), pa.array(moved)))
-    return pa.concat_tables(found).combine_chunks()
-
-
-def restored(repository: Repository) -> npt.NDArray[np.uint64]:
-    """Of what runs removed, the hashes of what may be there again."""
-    with repository.records.read() as tx:
-        back = tombstones.unsettled(tx, repository.uid)
-    return np.sort(address_hash(pa.array(back, pa.string())))
-
-
-def counted_objects(answer: PinCounts) -> int:
-    return answer.objects.total()
 
 
 def told(name: str, at: datetime, amounts: Mapping[int, Amount], names: Sequence[str], *, limit: int) -> Pins:

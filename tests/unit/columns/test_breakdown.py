@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
+from desilt.columns.breakdown import AGES, Breakdown, breakdown
 from desilt.columns.schemas import PLAN
-from desilt.columns.tally import AGES, Tally, tally
 from desilt.lake.layout import LAYOUT
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -23,7 +23,7 @@ def rows(*objects):
 
 
 def test_each_object_counts_once_by_age_and_once_by_branch():
-    found = tally(rows(("a", 1, DAY / 2), ("a", 2, 400 * DAY), ("b", 4, 3 * DAY)), LAYOUT, NOW)
+    found = breakdown(rows(("a", 1, DAY / 2), ("a", 2, 400 * DAY), ("b", 4, 3 * DAY)), LAYOUT, NOW)
     assert found.age_objects == {"under a day": 1, "a year and more": 1, "a day to a week": 1}
     assert found.age_bytes == {"under a day": 1, "a year and more": 2, "a day to a week": 4}
     assert found.group_objects == {"a": 2, "b": 1}
@@ -34,16 +34,18 @@ def test_an_age_ends_where_the_next_begins():
     ends = [age for age in AGES.values() if age is not None]
     names, tick = list(AGES), timedelta(microseconds=1)
     for place, end in enumerate(ends):
-        assert tally(rows(("a", 1, end - tick)), LAYOUT, NOW).age_objects == {names[place]: 1}
-        assert tally(rows(("a", 1, end)), LAYOUT, NOW).age_objects == {names[place + 1]: 1}
+        assert breakdown(rows(("a", 1, end - tick)), LAYOUT, NOW).age_objects == {names[place]: 1}
+        assert breakdown(rows(("a", 1, end)), LAYOUT, NOW).age_objects == {names[place + 1]: 1}
 
 
 def test_what_has_no_date_or_a_later_one_is_young():
-    found = tally(rows(("a", 1, None), ("a", 1, -DAY)), LAYOUT, NOW)
+    found = breakdown(rows(("a", 1, None), ("a", 1, -DAY)), LAYOUT, NOW)
     assert found.age_objects == {"under a day": 2}
 
 
 def test_nothing_is_nothing_and_parts_add_up():
-    assert tally(rows(), LAYOUT, NOW) == Tally()
+    assert breakdown(rows(), LAYOUT, NOW) == Breakdown()
     some = rows(("a", 1, DAY), ("b", 2, 9 * DAY), ("a", 3, 99 * DAY))
-    assert tally(some.slice(0, 1), LAYOUT, NOW) + tally(some.slice(1), LAYOUT, NOW) == tally(some, LAYOUT, NOW)
+    assert breakdown(some.slice(0, 1), LAYOUT, NOW) + breakdown(some.slice(1), LAYOUT, NOW) == breakdown(
+        some, LAYOUT, NOW
+    )

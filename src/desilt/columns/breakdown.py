@@ -26,7 +26,7 @@ LIMITS = np.array([age // timedelta(microseconds=1) for age in AGES.values() if 
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Breakdown:
     """Objects and bytes side by side."""
 
     age_objects: Counter[str] = field(default_factory=Counter)  # of AGES
@@ -34,8 +34,8 @@ class Tally:
     group_objects: Counter[str] = field(default_factory=Counter)  # by the uid of a branch; "" of none
     group_bytes: Counter[str] = field(default_factory=Counter)
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
+    def __add__(self, other: "Breakdown") -> "Breakdown":
+        return Breakdown(
             self.age_objects + other.age_objects,
             self.age_bytes + other.age_bytes,
             self.group_objects + other.group_objects,
@@ -43,9 +43,9 @@ class Tally:
         )
 
 
-def tally(rows: pa.Table, layout: Layout, now: datetime) -> Tally:
+def breakdown(rows: pa.Table, layout: Layout, now: datetime) -> Breakdown:
     """Rows of a PLAN, summed up."""
-    found = Tally()
+    found = Breakdown()
     sizes = rows["size_bytes"].to_numpy()
     names = list(AGES)
     for place, objects, size in summed(ages(rows["modified_at"], now), sizes):
