@@ -36,7 +36,7 @@ def stage(repo, branch, *entries):
         on = refs.branch(tx, repo.uid, branch)
         for one in entries:
             dropping = Dropping(repo.uid, on.uid, repo.clock())
-            staging.stage(tx, on.token, one.path.encode(), encode_entry(one), dropping)
+            staging.stage(tx, on.token, one.path.encode(errors="surrogateescape"), encode_entry(one), dropping)
 
 
 def read(repo, ref, path):

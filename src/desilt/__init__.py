@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from desilt.runs.pins import Pins
     from desilt.runs.report import Amount
     from desilt.runs.simulation import Simulation
+    from desilt.runs.stats import Stats
     from desilt.sweep.purge import Purged
     from desilt.sweep.restore import Restored
 
@@ -47,6 +48,7 @@ __all__ = [
     "Restored",
     "RunReport",
     "Simulation",
+    "Stats",
     "__version__",
     "open",
 ]
@@ -67,6 +69,7 @@ _WHERE = {
     "Restored": ("desilt.sweep.restore", "Restored"),
     "RunReport": ("desilt.api", "RunReport"),
     "Simulation": ("desilt.runs.simulation", "Simulation"),
+    "Stats": ("desilt.runs.stats", "Stats"),
     "open": ("desilt.api", "open_repository"),
 }
 

@@ -34,6 +34,7 @@ NAMES = [
     "Restored",
     "RunReport",
     "Simulation",
+    "Stats",
     "__version__",
     "open",
 ]
@@ -56,6 +57,7 @@ OF_A_REPOSITORY = [
     "runs",
     "safety",
     "simulate",
+    "stats",
     "uri",
 ]
 HEAVY = ("pyarrow", "numpy", "pyspark", "click", "jinja2", "yaml", "sqlite3", "rich", "obstore")
@@ -115,6 +117,7 @@ FIELDS = {
     "Pins": "repository at total nothing pins groups groups_left left version",
     "Purged": "objects bytes failed left held",
     "Restored": "restored bytes missing failed files",
+    "Stats": "repository at committed waiting staged trash commits branches folders more_folders ages months version",
 }
 
 

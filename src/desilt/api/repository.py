@@ -23,11 +23,13 @@ from desilt.jobs.explain.explanation import Explanation
 from desilt.jobs.lifecycle.policy_file import PolicyLike, policy_of
 from desilt.jobs.lifecycle.simulate import Rehearsal, simulate
 from desilt.jobs.pins.pins import LIMIT, pins
+from desilt.jobs.stats.stats import DEPTH, FOLDERS, stats
 from desilt.repository.opening import open_uri
 from desilt.runs import known
 from desilt.runs.known import KnownRun
 from desilt.runs.pins import Pins
 from desilt.runs.simulation import Simulation
+from desilt.runs.stats import Stats
 from desilt.sweep.purge import Purged
 from desilt.sweep.restore import Restored
 
@@ -142,6 +144,14 @@ class OpenRepository:
         if groups is not None and groups < 0:
             raise BadRequest(f"'limit' is {groups}; give how many groups to tell, 0 for none")
         return pins(self._place.repository, self._place.executor, limit=LIMIT if groups is None else groups)
+
+    @fitting
+    def stats(self, *, folders: int = FOLDERS, depth: int = DEPTH) -> Stats:
+        """How much there is by branch, folder and age, what waits, and how it grew."""
+        wanted = {"folders": number_of("folders", folders), "depth": number_of("depth", depth)}
+        if (wanted["folders"] or 0) < 0 or not 1 <= (wanted["depth"] or 0) <= 20:
+            raise BadRequest("'folders' is how many to tell, 'depth' how deep, from 1 to 20")
+        return stats(self._place.repository, self._place.executor, folders=folders, depth=depth)
 
     @fitting
     def simulate(

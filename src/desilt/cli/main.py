@@ -53,6 +53,10 @@ COMMANDS = {
         "desilt.cli.pins",
         "Say which branch, tag, hold or staging area keeps how many bytes, alone and together; remove nothing.",
     ),
+    "stats": (
+        "desilt.cli.stats",
+        "Say how much there is by branch, folder and age, what waits, and how it grew; remove nothing.",
+    ),
     "fsck": (
         "desilt.cli.lake.fsck",
         "Check every ref, commit, table, entry and object of REPO. Nothing is changed.",
@@ -77,6 +81,7 @@ def desilt() -> None:
       desilt gc plan ./lake#mine       what is garbage in it, and why
       desilt lifecycle --help          what is committed, and goes when it is old
       desilt expire --help             history made shorter; collect removes what that leaves
+      desilt stats ./lake#mine         how much there is, where, and how old
       desilt pins ./lake#mine          which branch, tag or hold keeps how many bytes
       desilt fsck ./lake#mine          whether all of it is sound
 

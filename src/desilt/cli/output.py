@@ -15,7 +15,19 @@ from desilt.errors.base import told
 Row = Mapping[str, Any]
 GAP = 2  # between columns, and before the first
 WHOLE = ("run",)  # what is typed again is never cut: beside it, cells are as narrow as words allow, and no narrower
-NUMBERS = ("size", "with others", "entries", "objects", "bytes", "staged", "alone", "reaches", "objects reached")
+NUMBERS = (
+    "size",
+    "with others",
+    "added, and still there",
+    "removed",
+    "entries",
+    "objects",
+    "bytes",
+    "staged",
+    "alone",
+    "reaches",
+    "objects reached",
+)
 
 
 def emit(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool, empty: str = "") -> None:

@@ -156,6 +156,21 @@ def removed_since(tx: Transaction, repository: str, since: datetime) -> tuple[in
     return int(row[0]), int(row[1])
 
 
+def removed_by_month(tx: Transaction, repository: str) -> dict[str, tuple[int, int]]:
+    """The same for each month that there is anything to tell of: ``2026-01``."""
+    found: dict[str, tuple[int, int]] = {}
+    rows = tx.each(
+        "SELECT recorded_at, removed, removed_bytes FROM batches "
+        "WHERE repository = ? AND recorded_at IS NOT NULL AND removed > 0 AND tables = 0",
+        repository,
+    )
+    for at, objects, size in rows:
+        month = f"{moment(at):%Y-%m}"
+        before = found.get(month, (0, 0))
+        found[month] = before[0] + int(objects), before[1] + int(size)
+    return found
+
+
 def _run(row: Row) -> RunRow:
     run, job, policy, action, started_at, ended_at, state, *rest = row
     ended = None if ended_at is None else moment(ended_at)

@@ -121,6 +121,17 @@ def runs_in(tx: Transaction, repository: str, *states: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
+def total_in(tx: Transaction, repository: str, *states: str) -> tuple[int, int]:
+    """How many objects are in one of ``states``, and how large they are."""
+    marks = ", ".join("?" * len(states))
+    row = tx.one(
+        f"SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM tombstones WHERE repository = ? AND state IN ({marks})",
+        *(repository, *states),
+    )
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
 def find(tx: Transaction, repository: str, address: str) -> Tombstone | None:
     """The tombstone of ``address``, unless it was lifted."""
     return found_in(tx, repository, [address]).get(address)
