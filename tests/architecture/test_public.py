@@ -58,6 +58,7 @@ OF_A_REPOSITORY = [
     "safety",
     "simulate",
     "stats",
+    "upkeep",
     "uri",
 ]
 HEAVY = ("pyarrow", "numpy", "pyspark", "click", "jinja2", "yaml", "sqlite3", "rich", "obstore")

@@ -10,6 +10,7 @@ from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, LifecycleFa
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport, shown
+from desilt.api.upkeep import UpkeepFace
 from desilt.api.words import Moment, Span, flag_of, moment_of, number_of, span_of, text_of
 from desilt.api.workplace import Workplace
 from desilt.errors import BadRequest
@@ -79,6 +80,11 @@ class OpenRepository:
     def collect(self) -> CollectFace:
         """Commits that nothing reaches, and all that only they had."""
         return CollectFace(self._place, "collect")
+
+    @property
+    def upkeep(self) -> UpkeepFace:
+        """What is done about the past, in one document: all jobs, and what is due."""
+        return UpkeepFace(self._place)
 
     @fitting
     def job(self, name: str) -> AnyJob:

@@ -34,6 +34,10 @@ COMMANDS = {
         "desilt.cli.collect",
         "Remove commits that no branch, tag or hold reaches, and all that only they had.",
     ),
+    "upkeep": (
+        "desilt.cli.upkeep",
+        "Keep a lake in order: one file says what it does about its past, one command does what is due.",
+    ),
     "hold": ("desilt.cli.hold", "Order something to be kept, with a reason; see what is, and lift it."),
     "sweep": (
         "desilt.cli.sweep",
@@ -81,6 +85,7 @@ def desilt() -> None:
       desilt gc plan ./lake#mine       what is garbage in it, and why
       desilt lifecycle --help          what is committed, and goes when it is old
       desilt expire --help             history made shorter; collect removes what that leaves
+      desilt upkeep --help             all of that in one file and one command
       desilt stats ./lake#mine         how much there is, where, and how old
       desilt pins ./lake#mine          which branch, tag or hold keeps how many bytes
       desilt fsck ./lake#mine          whether all of it is sound

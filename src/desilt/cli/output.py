@@ -18,6 +18,8 @@ WHOLE = ("run",)  # what is typed again is never cut: beside it, cells are as na
 NUMBERS = (
     "size",
     "with others",
+    "would go",
+    "freed later",
     "added, and still there",
     "removed",
     "entries",

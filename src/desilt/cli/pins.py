@@ -73,10 +73,10 @@ def show(found: Pins) -> None:
 
 
 def by_pin(found: Pins) -> Iterator[dict[str, object]]:
-    for pin in found.pins:
-        yield row(pin.name, pin.alone, pin.reaches)
     if found.nothing.objects:
         yield row(NOTHING, found.nothing, found.nothing)
+    for pin in found.pins:
+        yield row(pin.name, pin.alone, pin.reaches)
 
 
 def row(name: str, alone: Amount, reaches: Amount) -> dict[str, object]:

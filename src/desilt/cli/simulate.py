@@ -13,13 +13,13 @@ from desilt.cli.params import DAY, SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
 from desilt.domain.policy import Policy
+from desilt.domain.run import SIMULATIONS
 from desilt.domain.units import many, size
 from desilt.executors.executor import Executor
 from desilt.jobs.lifecycle.policy_file import read_policy
 from desilt.jobs.lifecycle.simulate import Rehearsal
 from desilt.jobs.lifecycle.simulate import simulate as replay
 from desilt.repository.protocol import Repository
-from desilt.runs.folder import SIMULATIONS
 from desilt.runs.report import Amount
 from desilt.runs.simulation import PAGE, Side, Simulation, added, day
 

@@ -20,8 +20,7 @@ PLAIN = re.compile(r"[\w@%+=:,./#~-]+")  # what a shell takes as it is; a # only
 
 def show_ways_on(report: Report) -> None:
     """All that guards say, and then one command."""
-    nothing = not (report.removed.objects or report.refs or report.own or any(report.history.values()))
-    if nothing or is_quiet():
+    if not report.does or is_quiet():
         return
     if report.objections:
         click.echo(f"\n{bold('A sweep would be refused')} as it is:")

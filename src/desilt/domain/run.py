@@ -8,6 +8,8 @@ from desilt.domain.address import YEAR_4000_MS
 from desilt.domain.times import EPOCH, microseconds
 from desilt.errors import BadRequest
 
+SIMULATIONS, UPKEEP = "simulate", "upkeep"
+BESIDE = (SIMULATIONS, UPKEEP)  # folders beside those of jobs: nobody sweeps these, so nobody lists them
 FOLDER = "_desilt/runs/"
 SAME_MOMENT_MS = 1_000  # a clock that stands still, or two runs in one millisecond
 ID = re.compile(r"(\d{14})-[0-9a-f]{8}")

@@ -13,6 +13,7 @@ class PlanOutdated(Refused):
 
 class OtherRepository(PlanOutdated):
     code = "other-repository"
+    of_lake = True
 
     def __init__(self, run: str) -> None:
         super().__init__(run, "was made for another repository")
@@ -29,6 +30,7 @@ class PolicyReplaced(PlanOutdated):
 
 class RecoveredSince(PlanOutdated):
     code = "recovered-since"
+    of_lake = True
 
     def __init__(self, run: str) -> None:
         super().__init__(run, "was made before the database was recovered")
@@ -36,6 +38,7 @@ class RecoveredSince(PlanOutdated):
 
 class HistoryLost(PlanOutdated):
     code = "history-lost"
+    of_lake = True
 
     def __init__(self, run: str) -> None:
         super().__init__(run, "was made from a history that the database no longer has")

@@ -18,6 +18,7 @@ class Refused(DesiltError):
     others: "tuple[Refused, ...]" = ()  # that say no as well
     passes: str | None = None  # the words that let all of them pass, where there are such
     run: str = ""
+    of_lake = False  # whether it is about the lake as a whole, so that nothing else should be done there, either
 
     def __init__(self, fact: str = "", way_out: str = "") -> None:
         self.fact, self.way_out = fact, way_out
@@ -63,6 +64,7 @@ class StaleInventory(Refused):
 
 class StagedLost(Refused):
     code = "staged-lost"
+    of_lake = True
 
     def __init__(self, since: datetime) -> None:
         super().__init__(
@@ -127,6 +129,7 @@ class TooMany(Refused):
 
 class NothingHeld(Refused):
     code = "nothing-held"
+    of_lake = True
     let_pass = MappingProxyType({"allow_empty": True})
 
     def __init__(self, repository: str) -> None:
@@ -151,6 +154,7 @@ class FirstRun(Refused):
 
 class WentBack(Refused):
     code = "went-back"
+    of_lake = True
 
     def __init__(
         self,
@@ -166,6 +170,7 @@ class WentBack(Refused):
 
 class WrongTime(Refused):
     code = "wrong-time"
+    of_lake = True
 
     def __init__(
         self,
@@ -183,6 +188,7 @@ class WrongTime(Refused):
 
 class OutsidePrefix(Refused):
     code = "outside-prefix"
+    of_lake = True
 
     def __init__(self, run: str, address: str) -> None:
         self.run, self.address = run, address

@@ -121,6 +121,8 @@ class Traits:
     tables: bool = False  # it may remove ranges and metaranges
     keeps_copied: bool = False  # it keeps what was staged since the copy that records were restored from
     no_way_back: str = ""  # why `desilt restore` cannot help; "": what it moved to the trash comes back
+    after: tuple[str, ...] = ()  # jobs that come before it, where both are due
+    needs: tuple[str, ...] = ()  # of those, jobs that it waits for if they are refused
     edits: str = "edit"  # what one thing is called that it does to history
     unseen: str = "not looked at one by one"  # what it says of objects that are stored, and that it only counted
 

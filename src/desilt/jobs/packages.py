@@ -4,12 +4,12 @@ import re
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from desilt.domain.run import BESIDE
 from desilt.errors import BadRequest
 
 GROUP = "desilt.jobs"
 OURS = ("gc", "lifecycle", "expire", "collect")
 NAME = re.compile(r"[a-z][a-z0-9]*")  # of a job: that of a command, and of a folder
-RESERVED = ("simulate", "upkeep")  # folders beside those of jobs
 
 
 @cache
@@ -17,7 +17,7 @@ def others() -> dict[str, EntryPoint]:
     """What other packages bring; none may take the name of one of ours."""
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name, point in sorted(found.items()):
-        if name in OURS or name in RESERVED:
+        if name in OURS or name in BESIDE:
             raise BadRequest(f"package {package_of(point)} brings a job {name!r}, and ours is called so; uninstall it")
         if not NAME.fullmatch(name):
             raise BadRequest(

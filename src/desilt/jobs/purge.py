@@ -22,10 +22,12 @@ from desilt.logs import logger, under_way
 from desilt.records import ledger, locks
 from desilt.records import removals as tombstones
 from desilt.records.holds import HoldKind
+from desilt.records.removals import State
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
 from desilt.runs.folder import trash_of
+from desilt.runs.report import Amount
 from desilt.sweep.batches import ROWS_TO_A_REMOVAL
 from desilt.sweep.guard import check_jump
 from desilt.sweep.purge import Heap, Purged, purge
@@ -73,6 +75,16 @@ def empty(
         for run, gone in found.items():
             with under_way(run):
                 log.info("%s removed from the trash for good, %s failed", gone.objects, gone.failed)
+    return found
+
+
+def due_to_go(repository: Repository, older_than: timedelta) -> Amount:
+    """How much has been in the trash for so long."""
+    now, found = repository.clock(), Amount()
+    with repository.records.read() as tx:
+        for run, at in in_trash(repository):
+            if now - at >= older_than:
+                found += Amount(*tombstones.total_in(tx, repository.uid, State.TRASHED, run=run))
     return found
 
 

@@ -33,3 +33,9 @@ class Core:
     def uri(self) -> str:
         """Where that prefix is, for somebody outside."""
         return f"{self.store.uri.partition('?')[0].rstrip('/')}/{self.prefix}"
+
+    @property
+    def argument(self) -> str:
+        """What commands call it: a directory or a bucket, and its name."""
+        place = self.store.uri.partition("?")[0].rstrip("/")
+        return f"{place.removeprefix('file://')}#{self.name}"

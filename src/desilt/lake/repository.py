@@ -48,6 +48,7 @@ class LakeRepository:
         self._writer = Writer(core, self._partitions)
         # as the engine sees it
         self.uri, self.secret, self.grace, self.records = core.uri, core.secret, core.ticket_life, core.database
+        self.argument = core.argument
         self.layout, self.gate, self.editor = LAYOUT, LakeGate(core), LakeEditor(core)
         self.orders, self.witness = LakeOrders(core), LakeWitness(core)
 

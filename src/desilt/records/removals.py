@@ -121,12 +121,17 @@ def runs_in(tx: Transaction, repository: str, *states: str) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def total_in(tx: Transaction, repository: str, *states: str) -> tuple[int, int]:
-    """How many objects are in one of ``states``, and how large they are."""
-    marks = ", ".join("?" * len(states))
+def total_in(tx: Transaction, repository: str, *states: str, run: str | None = None) -> tuple[int, int]:
+    """How many objects are in one of ``states``, by any run or one, and how large they are."""
+    marks, where, values = (
+        ", ".join("?" * len(states)),
+        "" if run is None else " AND run = ?",
+        () if run is None else (run,),
+    )
     row = tx.one(
-        f"SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM tombstones WHERE repository = ? AND state IN ({marks})",
-        *(repository, *states),
+        "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM tombstones "
+        f"WHERE repository = ? AND state IN ({marks}){where}",
+        *(repository, *states, *values),
     )
     assert row is not None
     return int(row[0]), int(row[1])

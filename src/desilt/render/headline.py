@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desilt.render.words import told
-from desilt.runs.report import Amount, Report, Swept
+from desilt.runs.report import STAYING, Amount, Report, Swept
 
 TRASH = "trash"
 ENDED = ("swept", "swept in part")  # states in which every planned object has its outcome
-STAYING = {"pointed at": "refs or holds point to", "kept by rules": "rules keep"}  # in a report's history
 EDITS, NOTHING, PROPOSAL, OUTCOME = "edits", "nothing", "proposal", "outcome"  # what there may be to say
 
 

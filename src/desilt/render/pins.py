@@ -11,7 +11,7 @@ from desilt.runs.report import Amount
 LISTED = 1_000  # pins that are told one by one
 NAMED = 8  # of a group
 ALONE, TOGETHER, FREE = "goes", "stays", "held"  # the colours of what one pin keeps, several, and none
-LEGEND = (ALONE, "keeps alone"), (TOGETHER, "keeps together with others"), (FREE, "kept by nothing")
+LEGEND = (FREE, "kept by nothing"), (ALONE, "keeps alone"), (TOGETHER, "keeps together with others")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class PinRow:
 def render(found: Pins) -> str:
     """The page of what keeps the bytes."""
     tiles = (
+        (FREE, "Reclaimable now: waits for collection", found.nothing),
         (ALONE, "Kept by one alone", found.alone),
         (TOGETHER, "Kept by several together", found.together),
-        (FREE, "Kept by nothing, waits for collection", found.nothing),
     )
     apart = zip(found.groups, told_apart(found.groups, NAMED), strict=True)
     return page(
@@ -54,9 +54,9 @@ def render(found: Pins) -> str:
 
 
 def rows(found: Pins) -> Iterator[PinRow]:
-    """Each pin: what it keeps alone, and what it keeps with others."""
+    """What nothing keeps; then each pin: what it keeps alone, and what it keeps with others."""
+    if found.nothing.objects:
+        yield PinRow(NOTHING, found.nothing, found.nothing, ((found.nothing.bytes, FREE),), pin=False)
     for pin in found.pins[:LISTED]:
         shared = pin.reaches.bytes - pin.alone.bytes
         yield PinRow(pin.name, pin.alone, pin.reaches, ((pin.alone.bytes, ALONE), (shared, TOGETHER)))
-    if found.nothing.objects:
-        yield PinRow(NOTHING, found.nothing, found.nothing, ((found.nothing.bytes, FREE),), pin=False)

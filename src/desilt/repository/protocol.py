@@ -46,6 +46,10 @@ class Repository(Protocol):
     def uri(self) -> str: ...
 
     @property
+    def argument(self) -> str:
+        """What commands call it."""
+
+    @property
     def prefix(self) -> str: ...
 
     @property

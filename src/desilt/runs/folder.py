@@ -15,13 +15,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from desilt.domain.run import FOLDER, Run, is_run_id, started
+from desilt.domain.run import BESIDE, FOLDER, Run, is_run_id, started
 from desilt.errors import BadRequest, DamagedRun, NotFound
 from desilt.objects.store import ObjectStore
 
 LAST = "last"
 TRASH = "_desilt/trash/"
-SIMULATIONS = "simulate"  # beside the jobs: nothing comes of these, so nobody lists or sweeps them
 
 
 class Folder:
@@ -79,9 +78,9 @@ def trash_of(prefix: str, run_id: str) -> str:
 
 
 def runs_of(store: ObjectStore, prefix: str, *, job: str | None = None) -> list[tuple[str, str]]:
-    """The job and id of every run whose folder is there, newest first; simulations only if they are asked for."""
+    """The job and id of every run whose folder is there, newest first; what is beside jobs only if it is asked for."""
     jobs = [job] if job else [_last(folder) for folder in store.folders(prefix + FOLDER)]
-    jobs = [name for name in jobs if job or name != SIMULATIONS]
+    jobs = [name for name in jobs if job or name not in BESIDE]
     found = [(_last(folder), name) for name in jobs for folder in store.folders(f"{prefix}{FOLDER}{name}/")]
     return [(name, run_id) for run_id, name in sorted(found) if is_run_id(run_id)]
 

@@ -61,6 +61,10 @@ class Objection:
     way_out: str
 
 
+STAYING = {"pointed at": "refs or holds point to", "kept by rules": "rules keep"}
+"""What a report's history has of commits to which nothing is done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """A plan in figures. ``remove`` and ``keep`` together are every object that was looked at."""
@@ -97,6 +101,12 @@ class Report:
     @property
     def removed(self) -> Amount:
         return sum((amount for reasons in self.remove.values() for amount in reasons.values()), Amount())
+
+    @property
+    def does(self) -> bool:
+        """Whether there is anything to be done, or was."""
+        deeds = any(number for name, number in self.history.items() if name not in STAYING)
+        return bool(self.removed.objects or self.refs or self.own or deeds)
 
     @property
     def kept(self) -> Amount:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest
-from desilt.jobs.lifecycle.policy_file import from_yaml, read_policy, written
+from desilt.jobs.documents import from_yaml
+from desilt.jobs.lifecycle.policy_file import read_policy, written
 
 SEED = {
     "rule1": {"prefix": "foo/bar", "days": 10, "enabled": True, "branch_days": {"b1": 5, "b2": 8}},
@@ -71,7 +72,7 @@ def test_its_ending_decides_first():
     ids=lambda value: str(value)[:12],
 )
 def test_words_without_quotes_mean_what_they_would_in_json_or_themselves(text, means):
-    found = from_yaml(f"x: {text}")["x"]
+    found = from_yaml(f"x: {text}", "policy")["x"]
     assert (found, type(found)) == (means, type(means))
 
 

@@ -186,5 +186,15 @@ def judged_objects(answer: object) -> int:
 
 NO_WAY_BACK = "is a collection: what it removed cannot be brought back"
 job = Job(
-    JOB, Options, mark, Traits(tables=True, no_way_back=NO_WAY_BACK, edits="commit", unseen="in commits that stay")
+    JOB,
+    Options,
+    mark,
+    Traits(
+        tables=True,
+        no_way_back=NO_WAY_BACK,
+        after=("lifecycle", "expire"),
+        needs=("expire",),
+        edits="commit",
+        unseen="in commits that stay",
+    ),
 )

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from desilt.cache.metaranges import FOLDER as METARANGES
 from desilt.cache.ranges import FOLDER as RANGES
-from desilt.domain.run import FOLDER, Run, started
+from desilt.domain.run import BESIDE, FOLDER, Run, started
 from desilt.errors import NotFound
 from desilt.repository.protocol import Repository
-from desilt.runs.folder import SIMULATIONS, runs_of
+from desilt.runs.folder import runs_of
 from desilt.runs.report import Amount
 from desilt.runs.steps import OwnFiles
 from desilt.sstable.ranges import STAGING
@@ -38,7 +38,7 @@ def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Am
     """The folders of runs from before ``before`` that nobody needs, and what is in them; each job keeps its newest."""
     still, seen = needed(repository) | {run.id}, set[str]()
     folders: dict[str, Amount] = {}
-    for job, run_id in [*runs_of(repository.store, repository.prefix), *_simulations(repository)]:
+    for job, run_id in [*runs_of(repository.store, repository.prefix), *_beside(repository)]:
         folder = f"{FOLDER}{job}/{run_id}/"
         if started(run_id) < before and run_id not in still and job in seen and OWN.fullmatch(folder):
             sizes = _listed(repository, folder, None).values()
@@ -62,8 +62,9 @@ def unused_metaranges(repository: Repository, live: Set[str], before: datetime) 
     return {key: size for key, size in sizes.items() if not _names(repository, key, "of") & live}
 
 
-def _simulations(repository: Repository) -> Iterator[tuple[str, str]]:
-    yield from runs_of(repository.store, repository.prefix, job=SIMULATIONS)
+def _beside(repository: Repository) -> Iterator[tuple[str, str]]:
+    for name in BESIDE:
+        yield from runs_of(repository.store, repository.prefix, job=name)
 
 
 def _listed(repository: Repository, folder: str, before: datetime | None) -> Sized:

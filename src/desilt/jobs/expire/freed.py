@@ -6,6 +6,7 @@ commit that a ref or a hold reaches, no staging area, no order to keep.
 
 from collections.abc import Mapping, Sequence
 
+from desilt.columns.files import HeldFile
 from desilt.executors.executor import Executor
 from desilt.jobs.pins.weigh import Besides, weigh
 from desilt.records.holds import HoldKind
@@ -24,6 +25,7 @@ def freed(
     seen: Snapshot,
     staged: Pointers,
     abandoned: Mapping[str, Sequence[str]],
+    also_gone: Sequence[HeldFile] = (),
 ) -> Freed:
     """What only ``abandoned`` commits have, each with the refs that reach it by now; by ref."""
     names = sorted({name for refs in abandoned.values() for name in refs})
@@ -39,7 +41,7 @@ def freed(
         staged,
         [STAYS] * len(staged.names),
     )
-    amounts = weigh(repository, executor, source, seen, bits, besides, len(names) + 1)
+    amounts = weigh(repository, executor, source, seen, bits, besides, len(names) + 1, also_gone)
     going = {refs: amount for refs, amount in amounts.items() if refs and not refs & STAYS}
     by = [
         FreedBy(

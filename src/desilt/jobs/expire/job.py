@@ -42,14 +42,17 @@ class Options:
     sizes: bool = True  # say what a collection afterwards would free; that looks at every entry
     wish: Wish | None = field(default=None, metadata={"said": False})  # all of it in one
 
+    def __post_init__(self) -> None:
+        if self.wish is None and (self.older_than is None) == (self.before is None):
+            raise BadRequest("'expire' must be told how old, once; give 'older_than' or 'before'")
+
     def at(self, now: datetime) -> Wish:
         """What is wanted of a run at ``now``."""
-        ages = [one for one in (self.older_than, self.before) if one is not None]
         if self.wish is not None:
             return self.wish
-        if len(ages) != 1:
-            raise BadRequest("'expire' must be told how old, once; give 'older_than' or 'before'")
-        before = ages[0] if isinstance(ages[0], datetime) else now - ages[0]
+        age = self.older_than if self.before is None else self.before
+        assert age is not None
+        before = age if isinstance(age, datetime) else now - age
         keep = self.keep
         if self.keep_last is not None:
             keep = KeepCounts(**{**(asdict(keep) if keep else {}), "last": self.keep_last})
@@ -146,12 +149,10 @@ NO_WAY_BACK = (
     "(`desilt lake tag`, `desilt lake branch`), before `desilt collect` takes it"
 )
 
-
-def told_once(repository: Repository, options: Options, _confirm: bool) -> None:
-    """Refuse what says nothing, or twice, of how old."""
-    options.at(repository.clock())
-
-
 job = Job(
-    JOB, Options, mark, Traits(removes=False, no_way_back=NO_WAY_BACK, edits="edit"), policy=policy, check=told_once
+    JOB,
+    Options,
+    mark,
+    Traits(removes=False, no_way_back=NO_WAY_BACK, after=("lifecycle",), edits="edit"),
+    policy=policy,
 )

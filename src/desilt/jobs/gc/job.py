@@ -265,6 +265,11 @@ job = Job(
     JOB,
     Options,
     mark,
-    Traits(committed=False, keeps_copied=True, unseen="known from an earlier run to be held by commits"),
+    Traits(
+        committed=False,
+        keeps_copied=True,
+        after=("lifecycle", "expire", "collect"),
+        unseen="known from an earlier run to be held by commits",
+    ),
     policy,
 )

@@ -29,12 +29,12 @@ def agreed(found: Iterable[Lint]) -> tuple[str, ...]:
     return tuple(sorted(one.key for one in found if one.level == "confirm"))
 
 
-def agree(found: Sequence[Lint], *, confirm: bool) -> None:
+def agree(found: Sequence[Lint], *, confirm: bool, see: str = "desilt lifecycle lint") -> None:
     """Refuse a policy with errors; and without ``confirm``, one that should be said twice."""
     for level in ("error", "confirm"):
         some = [one for one in found if one.level == level]
         if some and not (level == "confirm" and confirm):
-            more = f" (and {len(some) - 1} more, see `desilt lifecycle lint`)" if len(some) > 1 else ""
+            more = f" (and {len(some) - 1} more, see `{see}`)" if len(some) > 1 else ""
             if level == "error":
                 raise BadRequest(told(some[0]) + more)
             raise Refused(f"{told(some[0])}{more}; if it is meant so, pass --confirm")

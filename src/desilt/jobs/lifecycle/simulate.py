@@ -18,7 +18,7 @@ from desilt.domain import cutoffs
 from desilt.domain.policy import Policy
 from desilt.domain.potential import Last, after, from_bits, potential
 from desilt.domain.reason import Reason
-from desilt.domain.run import Run, new_run
+from desilt.domain.run import SIMULATIONS, Run, new_run
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotReadBack
 from desilt.executors.executor import Executor
@@ -35,7 +35,7 @@ from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import Source
 from desilt.runs import folder as folders
-from desilt.runs.folder import SIMULATIONS, Folder
+from desilt.runs.folder import Folder
 from desilt.runs.report import Amount
 from desilt.runs.simulation import FIGURES, NEW, OLD, PAGE, Side, Simulation, Step, day
 

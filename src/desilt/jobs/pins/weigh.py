@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from desilt.columns.files import HeldFile
 from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import DamagedFiles, judge_buckets
 from desilt.columns.pins import POINTERS, in_words
@@ -44,8 +45,12 @@ def weigh(
     bits: Mapping[str, int],
     besides: Besides,
     pins: int,
+    also_gone: Sequence[HeldFile] = (),
 ) -> dict[int, Amount]:
-    """What each set of ``pins`` keeps, by its bits; every object counts once. ``bits`` are of commits."""
+    """What each set of ``pins`` keeps, by its bits; every object counts once. ``bits`` are of commits.
+
+    What runs have removed does not count, nor what is ``also_gone``.
+    """
     commits = reaching(ground(source, history), history.commits, bits)
     sets = [*commits.sets, *(one for _, one in besides.prefixes), *(one for _, one in besides.addresses)]
     first = len(commits.sets)
@@ -56,7 +61,7 @@ def weigh(
         prefixes,
         others,
         in_words([*sets, *besides.areas], pins),
-        tuple(removed(executor, repository)),
+        (*removed(executor, repository), *also_gone),
         restored(repository),
     )
     answer = judge_buckets(executor, repository.store.uri, judge, weigh=counted_objects)

@@ -1,0 +1,85 @@
+"""What keeping a lake in order came to, step by step."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+from desilt import __version__
+from desilt.runs.report import Amount, Objection
+
+FILE, PAGE = "upkeep.json", "upkeep.html"
+
+
+class StepState(StrEnum):
+    """How far a step got."""
+
+    PLANNED = "planned"  # it would do something
+    NOTHING = "nothing to do"
+    DONE = "done"
+    PARTLY = "done in part"  # some objects could not be removed: the next run tries again
+    REFUSED = "refused"
+    WAITS = "waits"  # for a step that was refused
+    NOT_DUE = "not due"
+    FAILED = "failed"
+    NOT_TRIED = "not tried"  # something stopped everything before
+
+
+STOPPED = (StepState.REFUSED, StepState.WAITS, StepState.FAILED, StepState.NOT_TRIED)
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """One step: what it was to do, and what came of it."""
+
+    step: str
+    state: StepState
+    why: str = ""  # where it is not done
+    code: str = ""  # of the error, where there was one
+    run: str = ""
+    action: str = "delete"
+    planned: Amount = field(default_factory=Amount)
+    removed: Amount = field(default_factory=Amount)
+    frees: Amount = field(default_factory=Amount)  # what a later collection frees because of it
+    history: Mapping[str, int] = field(default_factory=dict)
+    objections: tuple[Objection, ...] = ()  # what guards say to a plan
+    passes: str | None = ""  # the words that would let it pass; None: there are none
+    due: str = ""  # when it is, if not now
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """All of it."""
+
+    run: str
+    repository: str
+    argument: str  # what commands call the repository
+    now: str
+    swept: bool  # False: a dry run
+    steps: tuple[StepReport, ...]
+    stored: Amount  # before it
+    trash: Amount  # what is in the trash, before it
+    exit_code: int = 0
+    version: str = __version__
+
+    @property
+    def goes(self) -> Amount:
+        """What leaves the lake, to the trash or for good; but for what was in the trash before."""
+        amounts = [one.removed if self.swept else one.planned for one in self.steps if one.step != "trash"]
+        return sum(amounts, Amount())
+
+    @property
+    def freed_later(self) -> Amount:
+        """What a collection takes once its time has come."""
+        return sum((one.frees for one in self.steps), Amount())
+
+    @property
+    def left(self) -> Amount:
+        """What is stored at the end of it all."""
+        going = self.goes + self.freed_later
+        return Amount(max(self.stored.objects - going.objects, 0), max(self.stored.bytes - going.bytes, 0))
+
+    def to_json(self) -> str:
+        facts = {**asdict(self), "goes": asdict(self.goes), "left": asdict(self.left)}
+        return json.dumps({**facts, "freed_later": asdict(self.freed_later)}, ensure_ascii=False) + "\n"
