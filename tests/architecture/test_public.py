@@ -128,10 +128,10 @@ def test_what_is_given_back_has_these_fields(name):
 
 
 def test_a_report_says_so_much():
-    told = (
-        "run job repository now cutoff remove keep prefixes inputs seconds stored action safety by refs ages uploaded"
-    )
-    told += " unseen holds own history frees notes swept place objections passes version"
+    told = """
+        run job repository now cutoff remove keep prefixes inputs seconds stored action argument safety tables cutoffs
+        by refs ages uploaded unseen holds own history frees notes swept place objections passes version
+    """
     assert [one.name for one in fields(desilt.RunReport)] == told.split()
     assert public(api.LifecycleFace) == ["get", "name", "plan", "run", "set"]
     assert all(issubclass(face, desilt.JobFace) for face in (api.GcFace, api.LifecycleFace, api.AnyJob))

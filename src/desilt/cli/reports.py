@@ -76,7 +76,10 @@ def _show_going(report: Report) -> None:
     share = report.removed.bytes / report.stored.bytes if report.stored.bytes else 0
     verb = "Planned to go" if report.swept else "Would go"
     since = "" if report.by == "rule" else f", all from before {report.cutoff}"  # rules have a cutoff each
-    click.echo(f"\n{bold(verb)}: {told(report.removed)}, {share:.0%} of all bytes{since}")
+    data = (
+        f"{told(report.data)}, and {many(report.tables.objects, 'file')} of metadata" if report.tables.objects else ""
+    )
+    click.echo(f"\n{bold(verb)}: {data or told(report.removed)}, {share:.0%} of all bytes{since}")
     show_table(
         [
             {report.by: name, "reason": reason, "objects": amount.objects, "size": size(amount.bytes)}

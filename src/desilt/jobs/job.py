@@ -20,7 +20,7 @@ from desilt.repository.protocol import Repository
 from desilt.repository.source import Source
 from desilt.runs.history import HistoryChange
 from desilt.runs.plan import Evidence, Next, Plan
-from desilt.runs.report import Amount, Freed
+from desilt.runs.report import Amount, Freed, RuleCutoff
 from desilt.runs.steps import Action, Step
 from desilt.sweep.guard import Unfit
 
@@ -98,6 +98,7 @@ class Figures:
     besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
     history: Mapping[str, int] = field(default_factory=dict)  # what is done to commits
     change: HistoryChange | None = None  # the same, to be looked at
+    cutoffs: tuple[RuleCutoff, ...] = ()  # where each rule has its own
     frees: Freed | None = None  # what a collection would free then
     notes: tuple[str, ...] = ()  # what else there is to know
 

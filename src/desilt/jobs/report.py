@@ -13,6 +13,7 @@ from desilt.jobs import registry
 from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
 from desilt.render import report as page
+from desilt.render.headline import less
 from desilt.render.report import Removed
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
@@ -59,6 +60,9 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         by=figures.by,
         refs={one.name: one.why for one in plan.refs},
         holds=figures.holds,
+        argument=repository.argument,
+        tables=less(plan.removes, plan.removes_objects),
+        cutoffs=figures.cutoffs,
         history=figures.history,
         frees=figures.frees,
         notes=figures.notes,
@@ -101,9 +105,9 @@ def publish(repository: Repository, folder: Folder, report: Report, plan: Plan) 
     """Write ``report`` into the run's folder, as JSON and as a page."""
     edits = any(True for _ in plan.steps_of(EditHistory))
     change = read_change(folder.get_text(HISTORY)) if edits else None
-    folder.put_text(
-        "report.html", page.render(report, removals(repository, plan, group_names(repository)), history=change)
-    )
+    rows = removals(repository, plan, group_names(repository))
+    going = [one for step in plan.steps_of(TakeCommits) for one in commits.listed(repository.store, step)]
+    folder.put_text("report.html", page.render(report, rows, history=change, commits=going))
     folder.put_text("report.json", report.to_json())
 
 
@@ -131,4 +135,4 @@ def group_names(repository: Repository) -> Mapping[str, str]:
 
 
 def branch_name(names: Mapping[str, str], uid: str) -> str:
-    return names.get(uid, f"deleted branch {uid}")
+    return names.get(uid, f"deleted branch {uid}") if uid else ""

@@ -6,6 +6,7 @@ The figures of a sweep are checked as they are told: where they do not add up, t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from desilt.domain.units import many, size
 from desilt.render.words import told
 from desilt.runs.report import STAYING, Amount, Report, Swept
 
@@ -75,10 +76,16 @@ def banner(report: Report) -> Banner:
         return Banner(NOTHING, "", "Nothing to remove" if stored(report).objects else "Nothing was looked at")
     if swept is None:
         what = "would be moved to the trash" if report.action == TRASH else "would be deleted"
-        return Banner(PROPOSAL, "would", f"{told(report.removed)} {what}")
+        return Banner(PROPOSAL, "would", f"{told(report.data)} {what}{and_tables(report)}")
     done = "moved to the trash" if swept.action == TRASH else "removed"
     open_ends = swept.failed or swept.state not in ENDED or without_outcome(report, swept)
     return Banner(OUTCOME, "failed" if open_ends else "done", f"{told(Amount(swept.removed, swept.bytes))} {done}")
+
+
+def and_tables(report: Report) -> str:
+    """Data is one thing, ranges and metaranges another."""
+    some = report.tables
+    return f", and {many(some.objects, 'file')} of metadata ({size(some.bytes)})" if some.objects else ""
 
 
 def only_history(report: Report) -> bool:

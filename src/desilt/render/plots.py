@@ -34,13 +34,10 @@ class Plot:
         return [HEIGHT - HEIGHT * tick / self.sizes[-1] for tick in self.sizes]
 
 
-def plot(days: Sequence[datetime], amounts: Mapping[str, Sequence[int]]) -> Plot | None:
-    """A line for each kind that ends above 0; None where there is none."""
-    rising = {kind: line for kind, line in amounts.items() if line[-1]}
-    if not rising:
-        return None
-    axis = ticks(max(line[-1] for line in rising.values()))
-    lines = (PlotLine(kind, path(days, line, axis[-1]), line[-1]) for kind, line in rising.items())
+def plot(days: Sequence[datetime], amounts: Mapping[str, Sequence[int]]) -> Plot:
+    """A line for each kind; one that stays at 0 says so."""
+    axis = ticks(max(1, *(line[-1] for line in amounts.values())))
+    lines = (PlotLine(kind, path(days, line, axis[-1]), line[-1]) for kind, line in amounts.items())
     return Plot(tuple(lines), tuple(axis), tuple(calendar(days)))
 
 

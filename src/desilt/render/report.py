@@ -4,7 +4,7 @@
 as small as one of thousands; how many are left out is told from the report's own figures.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -14,11 +14,12 @@ from desilt.render.headline import headline, less, only_history, unseen
 from desilt.render.pages import page
 from desilt.render.words import biggest
 from desilt.runs import safety
-from desilt.runs.history import HistoryChange
+from desilt.runs.history import GoingCommit, HistoryChange
 from desilt.runs.report import Amount, Report
 
 LISTED = 5_000  # rows that a browser filters between two keystrokes
 BRANCHES = 50  # that are told one by one; they may be as many as were ever deleted
+COMMITS = 200  # that go, told one by one
 BARS = 12  # of each kind
 PRINTED = 100  # rows of the list that go to paper; the style has the same number
 
@@ -36,7 +37,12 @@ class Removed:
 
 
 def render(
-    report: Report, removed: Iterable[Removed], *, listed: int = LISTED, history: HistoryChange | None = None
+    report: Report,
+    removed: Iterable[Removed],
+    *,
+    listed: int = LISTED,
+    history: HistoryChange | None = None,
+    commits: Sequence[GoingCommit] = (),
 ) -> str:
     """The page of ``report``, with the first ``listed`` rows of ``removed``, and with what is done to history."""
     return page(
@@ -50,11 +56,21 @@ def render(
         history=pictures.sections(history) if history else "",
         rows=list(islice(removed, listed)),
         printed=PRINTED,
+        commits=commits[:COMMITS],
+        more_commits=len(commits[COMMITS:]),
+        command=command(report),
         **headline(report),
         **tables(report),
         **charts(report),
         **orders(report, history),
     )
+
+
+def command(report: Report) -> str:
+    """What carries a plan out, to be copied; "" where nothing would be let pass."""
+    if report.swept is not None or report.passes is None or not report.does:
+        return ""
+    return " ".join(filter(None, ["desilt sweep", report.argument, report.run, report.passes]))
 
 
 def tables(report: Report) -> dict[str, object]:

@@ -80,8 +80,7 @@ def charts(found: Simulation) -> Iterator[Chart]:
     alone = rules[-1:] if len(rules) % 2 else []  # in its row
     for rule in (None, *(rules if len(rules) > 1 else ())):
         lines = {side.name: [amount.bytes for amount in side.so_far(rule)] for side in found.sides}
-        if drawn := plot(found.days, lines):
-            yield Chart("wide" if rule is None or rule in alone else "half", rule, drawn)
+        yield Chart("wide" if rule is None or rule in alone else "half", rule, plot(found.days, lines))
 
 
 def losses(found: Simulation) -> list[tuple[str, Mapping[str, list[Amount]]]]:

@@ -43,6 +43,15 @@ FIELDS = tuple(one.name for one in fields(Dot))
 
 
 @dataclass(frozen=True, slots=True)
+class GoingCommit:
+    """A commit that a run takes, as people know it."""
+
+    id: str
+    created_at: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryChange:
     """A history before and after. Dots are in order: children before their parents, newest first."""
 

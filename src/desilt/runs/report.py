@@ -53,6 +53,16 @@ class Freed:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleCutoff:
+    """From before which moment a rule lets things go."""
+
+    rule: str
+    prefix: str
+    branch: str  # "" is every branch that has no row of its own
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
 class Objection:
     """What a guard has against sweeping, and what to do about it."""
 
@@ -81,7 +91,10 @@ class Report:
     seconds: Mapping[str, float] = field(default_factory=dict)  # by stage
     stored: Amount = field(default_factory=Amount)  # all there is where the run looked
     action: str = "delete"
+    argument: str = ""  # what commands call the repository
     safety: str = "atomic"  # what stands between a verdict and a race
+    tables: Amount = field(default_factory=Amount)  # of what goes: ranges and metaranges, not data
+    cutoffs: tuple[RuleCutoff, ...] = ()  # where each rule has its own
     by: str = "branch"  # what ``remove`` is told by
     refs: Mapping[str, str] = field(default_factory=dict)  # branches that go, and why; once swept, what became of them
     ages: Mapping[str, Amount] = field(default_factory=dict)  # of what goes, the youngest first
@@ -101,6 +114,12 @@ class Report:
     @property
     def removed(self) -> Amount:
         return sum((amount for reasons in self.remove.values() for amount in reasons.values()), Amount())
+
+    @property
+    def data(self) -> Amount:
+        """Of what goes, objects that people have put there."""
+        gone = self.removed
+        return Amount(gone.objects - self.tables.objects, gone.bytes - self.tables.bytes)
 
     @property
     def does(self) -> bool:
@@ -135,6 +154,8 @@ def _read(facts: dict[str, Any]) -> Report:
         facts[name] = {key: Amount(**amount) for key, amount in facts.get(name, {}).items()}
     facts["stored"] = Amount(**facts["stored"])
     facts["objections"] = tuple(Objection(**one) for one in facts.get("objections", ()))
+    facts["tables"] = Amount(**facts.get("tables", {}))
+    facts["cutoffs"] = tuple(RuleCutoff(**one) for one in facts.get("cutoffs", ()))
     facts["notes"] = tuple(facts.get("notes", ()))
     if frees := facts.get("frees"):
         by = [FreedBy(one["ref"], Amount(**one["alone"]), Amount(**one["together"])) for one in frees["by"]]

@@ -13,6 +13,7 @@ from desilt.errors import DamagedRun
 from desilt.objects.store import ObjectStore
 from desilt.repository.protocol import Repository
 from desilt.repository.sealed import Sealed, seal
+from desilt.runs.history import GoingCommit
 from desilt.runs.steps import TakeCommits
 from desilt.sweep.sweep import Sweep, editor_of
 
@@ -32,10 +33,16 @@ def take(sweep: Sweep, step: TakeCommits) -> None:
 
 def planned(store: ObjectStore, step: TakeCommits) -> list[str]:
     """The commits that go, as they were written down."""
+    return [one.id for one in listed(store, step)]
+
+
+def listed(store: ObjectStore, step: TakeCommits) -> list[GoingCommit]:
+    """The same, with what people know them by."""
     data = step.commits.read(store)
     if data is None:
         raise DamagedRun(step.commits.key, "is missing, or not what was planned")
-    return [line.partition("\t")[0] for line in data.decode().splitlines()]
+    rows = (line.split("\t", 2) for line in data.decode().splitlines())
+    return [GoingCommit(name, at, json.loads(message)) for name, at, message in rows]
 
 
 def done(repository: Repository, step: TakeCommits) -> int:

@@ -40,7 +40,7 @@ from desilt.repository.protocol import Repository
 from desilt.repository.sealed import seal
 from desilt.repository.snapshot import Snapshot
 from desilt.runs.plan import Evidence, Next, Plan
-from desilt.runs.report import Amount
+from desilt.runs.report import Amount, RuleCutoff
 from desilt.runs.steps import DeleteRefs, RemoveObjects
 from desilt.sweep.guard import Unfit
 
@@ -138,6 +138,9 @@ def mark(work: Work[Options]) -> Mark:
             answer.prefix_objects,
             answer.prefix_bytes,
             by="rule",
+            cutoffs=tuple(
+                RuleCutoff(row.rule_id, row.prefix, row.branch or "", row.before.isoformat()) for row in now.table
+            ),
             holds={name: Amount(count, answer.hold_bytes[name]) for name, count in sorted(answer.hold_objects.items())},
         ),
         (RemoveObjects(answer.files), *([DeleteRefs(stale)] if stale else [])),
