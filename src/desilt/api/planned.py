@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Unpack
 import pyarrow as pa
 
 from desilt.api.calls import fitting
-from desilt.api.removals import removals
 from desilt.api.report import RunReport, shown
 from desilt.api.words import LimitWords
 from desilt.api.workplace import Workplace
@@ -14,6 +13,7 @@ from desilt.domain.run import Run, started
 from desilt.errors import Refused
 from desilt.jobs import registry, runner
 from desilt.jobs.guarded import refusal
+from desilt.jobs.plan_rows import removals
 from desilt.jobs.request import limits_of
 from desilt.render.card import card
 from desilt.runs import plan as plans

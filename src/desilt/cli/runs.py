@@ -7,6 +7,7 @@ from desilt.cli.changes import change_of
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, emit
 from desilt.cli.reports import show as show_report
+from desilt.cli.run_files import export, open_page
 from desilt.domain.units import many, size
 from desilt.jobs import registry
 from desilt.jobs.unfinished import give_up as end
@@ -27,6 +28,10 @@ class ListedByDefault(click.Group):
 @click.group(cls=ListedByDefault)
 def runs() -> None:
     """List the runs of a repository (`desilt runs REPO`), or tell of one (`desilt runs show REPO RUN`)."""
+
+
+runs.add_command(open_page)
+runs.add_command(export)
 
 
 @runs.command("list")

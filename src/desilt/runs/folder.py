@@ -85,11 +85,17 @@ def runs_of(store: ObjectStore, prefix: str, *, job: str | None = None) -> list[
     return [(name, run_id) for run_id, name in sorted(found) if is_run_id(run_id)]
 
 
-def find(store: ObjectStore, prefix: str, wanted: str) -> Run:
-    """The run whose id is ``wanted``, or begins so, or is the last one; its moment is its plan's to tell."""
+def find(store: ObjectStore, prefix: str, wanted: str, *, beside: bool = False) -> Run:
+    """The run whose id is ``wanted``, or begins so, or is the last one; its moment is its plan's to tell.
+
+    With ``beside``, simulations and upkeeps too.
+    """
     if not wanted:
         raise BadRequest("the id of a run is empty; write it, or the beginning of it, or `last`")
     found = runs_of(store, prefix)
+    if beside:
+        more = [one for name in BESIDE for one in runs_of(store, prefix, job=name)]
+        found = sorted([*found, *more], key=lambda one: one[1])
     if wanted != LAST:
         found = [(job, run_id) for job, run_id in found if run_id.startswith(wanted)]
     if not found:

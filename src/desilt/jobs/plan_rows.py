@@ -54,11 +54,20 @@ class RowsToShow:
 
 def removals(repository: Repository, plan: Plan, executor: Executor) -> "pa.Table | DataFrame":
     """Every object of ``plan``; with Spark, read from the store by its executors whenever the frame is."""
-    names = group_names(repository)
-    files = [RowsToShow(repository.store.uri, repository.layout, names, file) for file in plan.files if file.rows]
     if isinstance(executor, OnSpark):
-        return executor.frame(as_tuples, files, AS_SQL)
-    return pa.concat_tables([REMOVALS.empty_table(), *(as_table(repository.store, one) for one in files)])
+        return executor.frame(as_tuples, files_of(repository, plan), AS_SQL)
+    return pa.concat_tables([REMOVALS.empty_table(), *tables(repository, plan)])
+
+
+def tables(repository: Repository, plan: Plan) -> Iterator[pa.Table]:
+    """The same, file after file: a plan may be larger than memory."""
+    for one in files_of(repository, plan):
+        yield as_table(repository.store, one)
+
+
+def files_of(repository: Repository, plan: Plan) -> list[RowsToShow]:
+    names = group_names(repository)
+    return [RowsToShow(repository.store.uri, repository.layout, names, file) for file in plan.files if file.rows]
 
 
 def as_tuples(one: RowsToShow) -> Iterator[tuple[Any, ...]]:
