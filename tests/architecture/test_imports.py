@@ -171,6 +171,8 @@ NEEDED_FOR_HELP = {
     "desilt",
     "desilt.cli",
     "desilt.cli.attempt",
+    "desilt.cli.command",
+    "desilt.cli.config",
     "desilt.cli.lazy",
     "desilt.cli.main",
     "desilt.cli.verbosity",

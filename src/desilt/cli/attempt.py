@@ -13,9 +13,11 @@ from types import FrameType
 from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 
 from desilt.errors.base import BadRequest, DesiltError, sentence
 
+COMPLETING = "_DESILT_COMPLETE"
 STOPPED = 130  # as shells have it: 128, and the number of SIGINT
 
 
@@ -29,7 +31,10 @@ class Interrupt:
 
 def run(group: click.Group, arguments: list[str] | None = None) -> int:
     """Run a command line; its exit code. Anything desilt means to say is one line on stderr."""
+    if instruction := os.environ.get(COMPLETING):  # it is a shell that asks
+        return shell_complete(group, {}, "desilt", COMPLETING, instruction)
     code = STOPPED
+    can_say_anything()
     with interruptible() as interrupt:
         try:
             code = attempt(group, sys.argv[1:] if arguments is None else arguments, interrupt)
@@ -39,6 +44,13 @@ def run(group: click.Group, arguments: list[str] | None = None) -> int:
     if interrupt.happened:
         return complain(f"stopped; what was done so far stays done{interrupt.way_on}", STOPPED)
     return code
+
+
+def can_say_anything() -> None:
+    """A terminal that lacks a character is shown how it is written; nothing fails for that."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and (stream.encoding or "").lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
@@ -78,7 +90,8 @@ def at_work() -> list[Any]:
 
 def attempt(group: click.Group, words: list[str], interrupt: Interrupt) -> int:
     try:
-        with group.make_context("desilt", words, obj=interrupt) as context:
+        colour = False if os.environ.get("NO_COLOR") else None  # None: where there is a terminal
+        with group.make_context("desilt", words, obj=interrupt, color=colour) as context:
             group.invoke(context)
         sys.stdout.flush()
         return 0

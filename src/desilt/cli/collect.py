@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.job import Words, plan_and_show, run_and_show, with_limits
+from desilt.cli.metrics import with_metrics
 from desilt.cli.params import MOMENT, SPAN
 from desilt.cli.place import with_executor
 from desilt.executors.executor import Executor
@@ -20,7 +22,7 @@ Command = Callable[..., None]
 USUAL = collection.Options()
 
 
-@click.group()
+@click.group(cls=DesiltGroup)
 def collect() -> None:
     """Remove commits that no branch, tag or hold reaches, and all that only they had.
 
@@ -63,6 +65,7 @@ def with_scope(command: Command) -> Command:
 
 @collect.command()
 @with_repository
+@with_metrics
 @with_scope
 @with_limits
 @with_executor
@@ -77,6 +80,7 @@ def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor,
 
 @collect.command()
 @with_repository
+@with_metrics
 @with_scope
 @with_limits
 @with_executor

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from desilt.cli.attempt import Interrupt
+from desilt.cli.command import REPO, RepoArgument
 from desilt.errors import DesiltError
 from desilt.records import ledger, locks
 from desilt.records.ledger import RunState
@@ -32,7 +33,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 def with_repository(command: Command) -> Command:
     """Open REPO before, close it after; the command gets a Repository."""
 
-    @click.argument("repo")
+    @click.argument(REPO, cls=RepoArgument)
     @db_option
     @json_option
     @functools.wraps(command)

@@ -8,8 +8,11 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltCommand, DesiltGroup
 from desilt.cli.common import with_repository
+from desilt.cli.complete import refs as refs_known
 from desilt.cli.job import CLOCK_HELP, DEFAULT, Words, plan_and_show, run_and_show
+from desilt.cli.metrics import with_metrics
 from desilt.cli.params import COUNTS, DAY_OR_SPAN, MOMENT, SHARE
 from desilt.cli.place import with_executor
 from desilt.cli.progress import Told
@@ -23,7 +26,7 @@ from desilt.sweep.limits import Limits
 Command = Callable[..., None]
 
 
-@click.group()
+@click.group(cls=DesiltGroup)
 def expire() -> None:
     """Hide history from before a date; keep what refs point to, and what rules keep.
 
@@ -95,6 +98,7 @@ def with_wish(command: Command) -> Command:
 
 @expire.command()
 @with_repository
+@with_metrics
 @with_wish
 @with_executor
 def plan(repository: Repository, executor: Executor, ask: Words, limits: Limits, as_json: bool) -> None:
@@ -108,6 +112,7 @@ def plan(repository: Repository, executor: Executor, ask: Words, limits: Limits,
 
 @expire.command()
 @with_repository
+@with_metrics
 @with_wish
 @click.option("--confirm", is_flag=True, help="I have seen a plan of this, of the same age or a younger one.")
 @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
@@ -131,9 +136,9 @@ def run(
     run_and_show(expiration.job, repository, executor, ask, limits, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("ref")
+@click.argument("ref", shell_complete=refs_known)
 @click.argument("commits", metavar="FIRST..LAST")
 def abandon(repository: Repository, ref: str, commits: str, as_json: bool) -> None:
     """Leave the commits from FIRST, the newest, down to LAST out of the history of REF.

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.output import json_line, shown, when
 from desilt.domain.reason import Reason
@@ -31,7 +32,7 @@ DONE: dict[str, str] = {
 }
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 @click.argument("wanted", metavar="ADDRESS|PATH")
 @click.option("--ref", help="What PATH is at this ref alone.")

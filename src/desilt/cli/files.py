@@ -1,6 +1,10 @@
-"""Files of text that a command is given."""
+"""Files that a command is given: to be read as text, or to be written."""
 
+import os
+from pathlib import Path
 from typing import BinaryIO
+
+import click
 
 from desilt.errors import BadRequest
 
@@ -19,3 +23,10 @@ def label(file: BinaryIO) -> str:
     """What it is called."""
     name = getattr(file, "name", "-")
     return name if isinstance(name, str) and name not in ("-", "<stdin>") else "stdin"
+
+
+def to_be_written(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Refused before minutes of work, not after."""
+    if path is not None and not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise click.BadParameter(f"{str(path)!r} cannot be written: there is no such directory, or it is closed to you")
+    return path

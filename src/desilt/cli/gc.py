@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
+from desilt.cli.metrics import with_metrics
 from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
 from desilt.executors.executor import Executor
@@ -20,7 +22,7 @@ Command = Callable[..., None]
 USUAL = uncommitted.Options()
 
 
-@click.group()
+@click.group(cls=DesiltGroup)
 def gc() -> None:
     """Remove objects that were uploaded and never became, or are no longer, part of anything.
 
@@ -72,6 +74,7 @@ def with_scope(command: Command) -> Command:
 
 @gc.command()
 @with_repository
+@with_metrics
 @with_scope
 @with_executor
 def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
@@ -85,6 +88,7 @@ def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor,
 
 @gc.command()
 @with_repository
+@with_metrics
 @with_scope
 @with_executor
 def run(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:

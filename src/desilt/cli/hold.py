@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import click
 
+from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, emit, when
 from desilt.cli.params import END
@@ -16,7 +17,7 @@ from desilt.repository.protocol import Repository
 COLUMNS = ["id", "kind", "value", "state", "until", "made", "reason"]
 
 
-@click.group()
+@click.group(cls=DesiltGroup)
 def hold() -> None:
     """Order something to be kept, with a reason; see what is, and lift it.
 

@@ -9,6 +9,7 @@ import click
 
 from desilt.cli import changes
 from desilt.cli.changes import change_of
+from desilt.cli.metrics import note
 from desilt.cli.params import MOMENT, SHARE, SPAN
 from desilt.cli.reports import finish, show
 from desilt.cli.ways_on import show_ways_on, ways_past
@@ -87,6 +88,7 @@ def plan_and_show(
 ) -> None:
     """Plan, then say what would go, what stays, and how to go on."""
     report = plan(job, repository, executor, job.ask(**ask), limits)
+    note(report)
     executor.watch.ends()
     if as_json:
         click.echo(changes.as_json(report, change_of(repository, report)), nl=False)
@@ -101,6 +103,7 @@ def run_and_show(
     """Plan and sweep, say what came of it, and leave with the exit code that it deserves."""
     with ways_past():
         reports = run(job, repository, executor, job.ask(**ask), limits)
+    note(*reports)
     executor.watch.ends()
     for finished in reports[:-1]:
         click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)

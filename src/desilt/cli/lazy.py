@@ -8,13 +8,14 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from desilt.cli.command import DesiltGroup
 from desilt.cli.verbosity import with_verbosity
 from desilt.jobs.packages import others
 
 SHORT = 60  # what a shell shows beside a name
 
 
-class LazyGroup(click.Group):
+class LazyGroup(DesiltGroup):
     """``lazy`` says of each command the module it is in, and what it does: the first paragraph of its help."""
 
     def __init__(self, *values: Any, lazy: Mapping[str, tuple[str, str]], **more: Any) -> None:

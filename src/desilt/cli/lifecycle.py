@@ -6,9 +6,11 @@ from typing import BinaryIO
 
 import click
 
+from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
 from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
+from desilt.cli.metrics import with_metrics
 from desilt.cli.output import done, emit, json_line, shown, when
 from desilt.cli.place import with_executor
 from desilt.cli.simulate import simulate
@@ -32,7 +34,7 @@ policy_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=DesiltGroup)
 def lifecycle() -> None:
     """Remove committed objects below a prefix once they are older than so many days.
 
@@ -93,6 +95,7 @@ def lint(repository: Repository, file: BinaryIO, as_json: bool) -> None:
 
 @lifecycle.command()
 @with_repository
+@with_metrics
 @policy_option
 @with_ask
 @with_limits
@@ -112,6 +115,7 @@ def plan(
 
 @lifecycle.command()
 @with_repository
+@with_metrics
 @policy_option
 @with_ask
 @with_limits

@@ -5,6 +5,7 @@ import sys
 import click
 
 from desilt.cli.attempt import run
+from desilt.cli.config import chosen
 from desilt.cli.lazy import WithPluggedJobs
 
 COMMANDS = {
@@ -61,6 +62,10 @@ COMMANDS = {
         "desilt.cli.stats",
         "Say how much there is by branch, folder and age, what waits, and how it grew; remove nothing.",
     ),
+    "completion": (
+        "desilt.cli.complete",
+        "Print what makes a shell complete the words of desilt: commands, options, runs, branches and tags.",
+    ),
     "fsck": (
         "desilt.cli.lake.fsck",
         "Check every ref, commit, table, entry and object of REPO. Nothing is changed.",
@@ -71,9 +76,22 @@ COMMANDS = {
 @click.group(
     cls=WithPluggedJobs,
     lazy=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+        "auto_envvar_prefix": "DESILT",
+    },
 )
 @click.version_option(package_name="desilt", prog_name="desilt")
+@click.option(
+    "--profile",
+    envvar="DESILT_PROFILE",
+    metavar="NAME",
+    expose_value=False,
+    is_eager=True,
+    callback=chosen,
+    help="Go by this profile of desilt.toml.",
+)
 def desilt() -> None:
     """Remove what a versioned data lake no longer needs, and prove why.
 
@@ -92,6 +110,9 @@ def desilt() -> None:
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
     run is at work, 130 stopped by Ctrl-C. Errors are one line that says what to do.
+
+    What is always the same can be left to a file desilt.toml, here or in ~/.config/desilt, and to variables
+    DESILT_…: see docs/configuration.md.
     """
 
 

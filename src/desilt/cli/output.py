@@ -1,6 +1,7 @@
 """How results look: tables for people, plain lines for pipes, JSON for programs."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -51,7 +52,8 @@ def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") 
     from rich.table import Table
     from rich.text import Text
 
-    out = Console(highlight=False, markup=False, soft_wrap=True)
+    plain = None if os.environ.get("NO_COLOR") else "auto"
+    out = Console(highlight=False, markup=False, soft_wrap=True, color_system=plain)
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
     cells = [[Text(shown(row[column])) for column in columns] for row in rows]
     widths: list[int | None] = [None] * len(columns)  # as the table likes

@@ -1,12 +1,13 @@
 """`desilt pins`: what keeps the bytes."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
+from desilt.cli.files import to_be_written
 from desilt.cli.output import emit
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
@@ -20,14 +21,7 @@ from desilt.runs.pins import NOTHING, Pins, told_apart
 from desilt.runs.report import Amount
 
 
-def to_be_written(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Refused before minutes of work, not after."""
-    if path is not None and not os.access(path.absolute().parent, os.W_OK | os.X_OK):
-        raise click.BadParameter(f"{str(path)!r} cannot be written: there is no such directory, or it is closed to you")
-    return path
-
-
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 @click.option("--limit", type=click.IntRange(0), default=LIMIT, show_default=True, help="Groups to be told one by one.")
 @click.option(

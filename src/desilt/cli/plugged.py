@@ -12,8 +12,10 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltCommand, DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
+from desilt.cli.metrics import with_metrics
 from desilt.cli.params import MOMENT, SHARE, SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.verbosity import with_verbosity
@@ -43,6 +45,7 @@ def command_of(job: Job[Any]) -> click.Group:
     """The commands of one job."""
 
     @with_repository
+    @with_metrics
     @with_options(job)
     @with_executor
     def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
@@ -50,6 +53,7 @@ def command_of(job: Job[Any]) -> click.Group:
         plan_and_show(job, repository, executor, ask, limits, as_json=as_json)
 
     @with_repository
+    @with_metrics
     @with_options(job)
     @with_executor
     def run(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
@@ -57,7 +61,9 @@ def command_of(job: Job[Any]) -> click.Group:
         run_and_show(job, repository, executor, ask, limits, as_json=as_json)
 
     about = inspect.getdoc(inspect.getmodule(job.mark)) or inspect.getdoc(job.mark) or f"The job {job.name}."
-    group = click.Group(job.name, help=about, commands=[click.command()(plan), click.command()(run)])
+    group = DesiltGroup(
+        job.name, help=about, commands=[click.command(cls=DesiltCommand)(plan), click.command(cls=DesiltCommand)(run)]
+    )
     with_verbosity(group)
     return group
 

@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
+from desilt.cli.complete import runs as runs_known
 from desilt.cli.output import done
 from desilt.domain.run import SIMULATIONS, UPKEEP, Run
 from desilt.domain.units import many
@@ -48,9 +50,9 @@ COMMITS = pa.schema(
 STDOUT = "-"
 
 
-@click.command("open")
+@click.command("open", cls=DesiltCommand)
 @with_repository
-@click.argument("run")
+@click.argument("run", shell_complete=runs_known)
 @click.option("--print", "only_print", is_flag=True, help="Say where it is; do not open it.")
 def open_page(repository: Repository, run: str, only_print: bool, as_json: bool) -> None:
     """Show the page of RUN in a browser; of one in a bucket, a copy is made first.
@@ -80,9 +82,9 @@ def page_of(repository: Repository, run: Run) -> str:
     return copy.as_uri()
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("run")
+@click.argument("run", shell_complete=runs_known)
 @click.argument("file", default=STDOUT, type=click.Path(dir_okay=False, allow_dash=True))
 @click.option(
     "--format",

@@ -4,7 +4,9 @@ import click
 
 from desilt.cli.changes import as_json as in_json
 from desilt.cli.changes import change_of
+from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
+from desilt.cli.complete import runs as runs_known
 from desilt.cli.output import done, emit
 from desilt.cli.reports import show as show_report
 from desilt.cli.run_files import export, open_page
@@ -16,7 +18,7 @@ from desilt.repository.protocol import Repository
 from desilt.runs.known import KnownRun, every, report_of
 
 
-class ListedByDefault(click.Group):
+class ListedByDefault(DesiltGroup):
     """`desilt runs REPO` is `desilt runs list REPO`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -80,7 +82,7 @@ def planned(known: KnownRun) -> str:
 
 @runs.command()
 @with_repository
-@click.argument("run")
+@click.argument("run", shell_complete=runs_known)
 def show(repository: Repository, run: str, as_json: bool) -> None:
     """Tell of RUN (its id, the beginning of it, or `last`): what it planned, and what became of that."""
     report = report_of(repository, run)
@@ -92,7 +94,7 @@ def show(repository: Repository, run: str, as_json: bool) -> None:
 
 @runs.command("give-up")
 @with_repository
-@click.argument("run")
+@click.argument("run", shell_complete=runs_known)
 def give_up(repository: Repository, run: str, as_json: bool) -> None:
     """End RUN, which was cut off, without finishing it: for a job that is not installed any more.
 

@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
 from desilt.cli.output import show_table
@@ -26,7 +27,7 @@ from desilt.runs.simulation import PAGE, Side, Simulation, added, day
 ROWS = 40  # of days that a terminal is shown
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 @click.option("--policy", "new", type=click.File("rb"), required=True, metavar="FILE", help="The policy to replay.")
 @click.option("--against", "old", type=click.File("rb"), metavar="FILE", help="Another one, to be compared with it.")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.output import show_table
 from desilt.cli.place import with_executor
@@ -19,7 +20,7 @@ from desilt.runs.stats import Stats
 MONTHS = 24  # that a terminal is shown
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 @click.option("--folders", type=click.IntRange(0), default=FOLDERS, show_default=True, help="The biggest, so many.")
 @click.option(

@@ -5,8 +5,11 @@ from datetime import timedelta
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
+from desilt.cli.complete import runs as runs_known
 from desilt.cli.job import CLOCK_HELP, with_limits
+from desilt.cli.metrics import note, with_metrics
 from desilt.cli.output import done
 from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
@@ -23,9 +26,10 @@ from desilt.sweep.limits import Limits
 from desilt.sweep.purge import Purged
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("run")
+@with_metrics
+@click.argument("run", shell_complete=runs_known)
 @with_limits
 @with_executor
 def sweep(repository: Repository, run: str, limits: Limits, executor: Executor, as_json: bool) -> None:
@@ -36,6 +40,7 @@ def sweep(repository: Repository, run: str, limits: Limits, executor: Executor, 
     """
     with ways_past():
         report = carry_out(repository, executor, run, limits)
+    note(report)
     executor.watch.ends()
     if as_json:
         click.echo(report.to_json(), nl=False)
@@ -44,9 +49,9 @@ def sweep(repository: Repository, run: str, limits: Limits, executor: Executor, 
     finish(report)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("run")
+@click.argument("run", shell_complete=runs_known)
 @click.option("--prefix", default="", help="Only addresses that begin so.")
 @with_executor
 def restore(repository: Repository, run: str, prefix: str, executor: Executor, as_json: bool) -> None:
@@ -66,8 +71,9 @@ def restore(repository: Repository, run: str, prefix: str, executor: Executor, a
         raise click.exceptions.Exit(SWEPT_IN_PART)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
+@with_metrics
 @click.option("--older-than", type=SPAN, default=purge_job.DAYS, help="What is in the trash for so long.  [7d]")
 @click.option("--run", "run", help="Only what this run moved there.")
 @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)

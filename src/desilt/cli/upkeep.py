@@ -5,10 +5,12 @@ from typing import BinaryIO
 
 import click
 
+from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
 from desilt.cli.job import CLOCK_HELP
 from desilt.cli.lifecycle import HAS_ERRORS, warn
+from desilt.cli.metrics import note, note_codes, with_metrics
 from desilt.cli.output import done, emit, json_line, show_table, when
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
@@ -18,18 +20,19 @@ from desilt.domain.units import many, size
 from desilt.executors.executor import Executor
 from desilt.jobs.documents import written
 from desilt.repository.protocol import Repository
-from desilt.runs.upkeep import PAGE, STOPPED, StepReport, UpkeepReport
+from desilt.runs.upkeep import PAGE, STOPPED, StepReport, StepState, UpkeepReport
 from desilt.upkeep import kept as keeping
 from desilt.upkeep.chain import ALL, Chain
 from desilt.upkeep.document import Upkeep, read_upkeep
 
+CODES = {StepState.PARTLY: 3, StepState.REFUSED: 10, StepState.WAITS: 10, StepState.FAILED: 1, StepState.NOT_TRIED: 1}
 file_argument = click.argument("file", type=click.File("rb"), metavar="UPKEEP")
 file_option = click.option(
     "--file", "file", type=click.File("rb"), metavar="FILE", help="Go by this file, not by what is set."
 )
 
 
-@click.group()
+@click.group(cls=DesiltGroup)
 def upkeep() -> None:
     """Keep a lake in order: one file says what it does about its past, one command does what is due.
 
@@ -96,6 +99,7 @@ def lint(repository: Repository, file: BinaryIO, as_json: bool) -> None:
 
 @upkeep.command()
 @with_repository
+@with_metrics
 @file_option
 @with_executor
 def plan(repository: Repository, file: BinaryIO | None, executor: Executor, as_json: bool) -> None:
@@ -104,11 +108,12 @@ def plan(repository: Repository, file: BinaryIO | None, executor: Executor, as_j
     Every step leaves a plan of its own, with its report; one page tells of all, below _desilt/runs/upkeep/.
     """
     chain = Chain(repository, executor, wanted(repository, file), sweeps=False, given=file is not None)
-    show(repository, executor, chain(), as_json=as_json)
+    show(repository, executor, chain, as_json=as_json)
 
 
 @upkeep.command()
 @with_repository
+@with_metrics
 @file_option
 @click.option(
     "--confirm",
@@ -143,7 +148,7 @@ def run(
         confirm=steps,
         clock_is_right=clock_is_right,
     )
-    show(repository, executor, chain(), as_json=as_json)
+    show(repository, executor, chain, as_json=as_json)
 
 
 def wanted(repository: Repository, file: BinaryIO | None) -> Upkeep:
@@ -160,9 +165,12 @@ def read(file: BinaryIO) -> Upkeep:
     return read_upkeep(decoded(file), name=label(file))
 
 
-def show(repository: Repository, executor: Executor, found: UpkeepReport, *, as_json: bool) -> None:
-    """What came of it, and leave with its exit code."""
+def show(repository: Repository, executor: Executor, chain: Chain, *, as_json: bool) -> None:
+    """Carry it out, say what came of it, and leave with its exit code."""
+    found = chain()
     executor.watch.ends()
+    note(*chain.reports.values())
+    note_codes({one.step: CODES.get(one.state, 0) for one in found.steps} | {UPKEEP: found.exit_code})
     if as_json:
         click.echo(found.to_json(), nl=False)
     else:

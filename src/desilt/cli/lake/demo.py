@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option
 from desilt.cli.graph import draw
 from desilt.cli.lake.history import refs_of
@@ -41,7 +42,7 @@ WORDS = {
 }
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @click.option("--keep", metavar="DIR", help="Keep the lake in DIR, or in s3://BUCKET/PREFIX, to look around in.")
 @db_option
 @click.option("--collect/--no-collect", default=True, help="Whether to remove the garbage, or only to show it.")

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.output import json_line, shown
 from desilt.cli.progress import Progress
@@ -33,7 +34,7 @@ WAYS_ON = {
 }
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 @click.option("--deep", is_flag=True, help="Read every object as well, and compare its MD5.")
 def fsck(repository: LakeRepository, deep: bool, as_json: bool) -> None:

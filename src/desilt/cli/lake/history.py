@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import metadata_option, with_repository
+from desilt.cli.complete import refs as refs_known
 from desilt.cli.graph import draw
 from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
@@ -28,9 +30,9 @@ def user() -> str:
         return ""
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.option("-m", "--message", required=True, help="What the commit is for.")
 @metadata_option
 @committer_option
@@ -49,9 +51,9 @@ def commit(
     done(f"Committed {made.id[:12]} on {branch}", asdict(made), as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("ref", required=False)
+@click.argument("ref", required=False, shell_complete=refs_known)
 @click.option("--all", "everything", is_flag=True, help="From every branch and tag, not from one ref.")
 @click.option("--graph", is_flag=True, help="Draw the commit graph.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many commits.")
@@ -71,9 +73,9 @@ def log(
     emit((commit_row(one, names) for one in found), ["commit", "created", "message", "refs"], as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("ref")
+@click.argument("ref", shell_complete=refs_known)
 def show(repository: LakeRepository, ref: str, as_json: bool) -> None:
     """Show the commit at REF."""
     found = asdict(repository.resolve(ref).commit)
@@ -82,10 +84,10 @@ def show(repository: LakeRepository, ref: str, as_json: bool) -> None:
     emit_one(found, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("left")
-@click.argument("right", required=False)
+@click.argument("left", shell_complete=refs_known)
+@click.argument("right", required=False, shell_complete=refs_known)
 @click.option("--since-base", is_flag=True, help="Only what RIGHT changed since the two met.")
 def diff(repository: LakeRepository, left: str, right: str | None, since_base: bool, as_json: bool) -> None:
     """Show what turns commit LEFT into RIGHT; with one branch alone, what is staged on it."""
@@ -93,10 +95,10 @@ def diff(repository: LakeRepository, left: str, right: str | None, since_base: b
     print_changes(changes, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("source")
-@click.argument("branch")
+@click.argument("source", shell_complete=refs_known)
+@click.argument("branch", shell_complete=refs_known)
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Who wins where both sides changed a path.")
 @click.option("--base", metavar="REF", help="Bring what changed since this commit; else, since the two histories met.")
 @message_option
@@ -123,10 +125,10 @@ def merge(
         done(f"Merged {source} into {branch} as {made.id[:12]}", {"merged": True, **asdict(made)}, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
-@click.argument("ref")
+@click.argument("branch", shell_complete=refs_known)
+@click.argument("ref", shell_complete=refs_known)
 @click.option("--parent", type=click.IntRange(min=1), help="For a merge: the parent to go back to.")
 @message_option
 @committer_option
@@ -138,9 +140,9 @@ def revert(
     done(f"Reverted {ref} on {branch} as {made.id[:12]}", asdict(made), as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.option("--all", "everything", is_flag=True, help="Everything staged on the branch.")
 @click.option("--prefix", help="What is staged below a prefix.")
 @click.option("--path", help="What is staged at one path.")

@@ -10,7 +10,9 @@ from typing import Any, BinaryIO
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import pairs, with_repository
+from desilt.cli.complete import refs as refs_known
 from desilt.cli.output import done, emit, emit_one
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
@@ -24,9 +26,9 @@ CHUNK = 4 * 2**20
 BYTES = re.compile(r"(\d+)-(\d*)")
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("ref")
+@click.argument("ref", shell_complete=refs_known)
 @click.argument("prefix", default="")
 @click.option("-r", "--recursive", is_flag=True, help="Every entry, not folded at /.")
 @click.option("--delimiter", default="/", show_default=True, help="Where to fold.")
@@ -52,18 +54,18 @@ def ls(
     )
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("ref")
+@click.argument("ref", shell_complete=refs_known)
 @click.argument("path")
 def stat(repository: LakeRepository, ref: str, path: str, as_json: bool) -> None:
     """Show what REF says of PATH: size, checksum, times, and where the bytes are."""
     emit_one(entry_row(repository.stat(ref, path)), as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("ref")
+@click.argument("ref", shell_complete=refs_known)
 @click.argument("path")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; by default, stdout.")
 @click.option("--range", "part", metavar="FIRST-LAST", help="Only these bytes, counted from 0; LAST may be left out.")
@@ -80,9 +82,9 @@ def get(repository: LakeRepository, ref: str, path: str, output: Path | None, pa
     done(f"Wrote {size(written)} to {output}", {"path": path, "bytes": written}, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.argument("file", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.option("-r", "--recursive", is_flag=True, help="FILE is a directory; its files go below PATH.")
@@ -111,9 +113,9 @@ def put(
     done(f"Staged {path} ({size(entry.size)}, md5 {entry.checksum})", entry_row(entry), as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.option("-r", "--recursive", is_flag=True, help="Everything whose path begins with PATH.")
 def rm(repository: LakeRepository, branch: str, path: str, recursive: bool, as_json: bool) -> None:
@@ -128,11 +130,11 @@ def rm(repository: LakeRepository, branch: str, path: str, recursive: bool, as_j
     done(f"Removed {path}", {"path": path, "removed": 1}, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("source_ref")
+@click.argument("source_ref", shell_complete=refs_known)
 @click.argument("source")
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 def cp(repository: LakeRepository, source_ref: str, source: str, branch: str, path: str, as_json: bool) -> None:
     """Copy SOURCE in SOURCE_REF to PATH on BRANCH.
@@ -143,9 +145,9 @@ def cp(repository: LakeRepository, source_ref: str, source: str, branch: str, pa
     done(f"Copied {source} to {path}", entry_row(entry), as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("source")
 @click.argument("path")
 def mv(repository: LakeRepository, branch: str, source: str, path: str, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.output import done, shown, when
 from desilt.cli.progress import Told
@@ -17,7 +18,7 @@ from desilt.recovery.recover import recover as bring_back
 SHOWN = 10  # moves
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 @click.option("--dry-run", is_flag=True, help="Only say what the store knows and the database does not.")
 @click.option(

@@ -2,13 +2,15 @@
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option, json_option, with_repository
+from desilt.cli.complete import refs as refs_known
 from desilt.cli.output import done, emit
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import LakeRepository
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @click.argument("repo")
 @click.option("--default-branch", default="main", show_default=True, help="The branch that is never deleted.")
 @db_option
@@ -25,7 +27,7 @@ def init(repo: str, default_branch: str, db: str | None, as_json: bool) -> None:
     opened.close()
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @click.argument("lake")
 @db_option
 @json_option
@@ -36,7 +38,7 @@ def repositories(lake: str, db: str | None, as_json: bool) -> None:
     opened.close()
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 def branches(repository: LakeRepository, as_json: bool) -> None:
     """List branches and their last commits."""
@@ -52,10 +54,10 @@ def branches(repository: LakeRepository, as_json: bool) -> None:
     emit(rows, ["branch", "commit", "created"], as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("name")
-@click.argument("source", required=False)
+@click.argument("name", shell_complete=refs_known)
+@click.argument("source", required=False, shell_complete=refs_known)
 def branch(repository: LakeRepository, name: str, source: str | None, as_json: bool) -> None:
     """Make branch NAME at SOURCE, a ref; by default at the default branch."""
     made = repository.create_branch(name, source or repository.default_branch)
@@ -64,9 +66,9 @@ def branch(repository: LakeRepository, name: str, source: str | None, as_json: b
     done(text, {"branch": name, "commit": made.head, "gone": gone}, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("name")
+@click.argument("name", shell_complete=refs_known)
 @click.option("--force", is_flag=True, help="Even with uncommitted changes: they are lost.")
 def delete_branch(repository: LakeRepository, name: str, force: bool, as_json: bool) -> None:
     """Delete branch NAME. Its commits and objects stay until a job collects them."""
@@ -74,7 +76,7 @@ def delete_branch(repository: LakeRepository, name: str, force: bool, as_json: b
     done(f"Deleted branch {name}", {"branch": name}, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
 def tags(repository: LakeRepository, as_json: bool) -> None:
     """List tags."""
@@ -82,10 +84,10 @@ def tags(repository: LakeRepository, as_json: bool) -> None:
     emit(rows, ["tag", "commit", "created"], as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("name")
-@click.argument("ref")
+@click.argument("name", shell_complete=refs_known)
+@click.argument("ref", shell_complete=refs_known)
 def tag(repository: LakeRepository, name: str, ref: str, as_json: bool) -> None:
     """Give the commit at REF a NAME that stays."""
     made = repository.create_tag(name, ref)
@@ -94,9 +96,9 @@ def tag(repository: LakeRepository, name: str, ref: str, as_json: bool) -> None:
     done(text, {"tag": name, "commit": made.target, "gone": gone}, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("name")
+@click.argument("name", shell_complete=refs_known)
 def delete_tag(repository: LakeRepository, name: str, as_json: bool) -> None:
     """Delete tag NAME; the commit stays."""
     repository.delete_tag(name)

@@ -5,6 +5,7 @@ from typing import BinaryIO
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option, json_option
 from desilt.cli.files import decoded, label
 from desilt.cli.output import done, shown, when
@@ -19,7 +20,7 @@ from desilt.testing.scenario import Operation, parse
 from desilt.testing.scenario import replay as replay_scenario
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @click.argument("scenario", type=click.File("rb"))
 @click.argument("repo")
 @db_option

@@ -4,7 +4,9 @@ from typing import Any
 
 import click
 
+from desilt.cli.command import DesiltCommand
 from desilt.cli.common import metadata_option, with_repository
+from desilt.cli.complete import refs as refs_known
 from desilt.cli.lake.objects import entry_row
 from desilt.cli.output import done, emit_one
 from desilt.domain.times import moment
@@ -13,9 +15,9 @@ from desilt.lake.repository import LakeRepository
 content_type_option = click.option("--content-type", default="")
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -> None:
     """Ask where to upload an object for PATH on BRANCH without going through desilt.
@@ -28,9 +30,9 @@ def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -
     emit_one(row, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.argument("token")
 @click.option("--checksum", help="Of the object, if you know it; otherwise it is read to compute its MD5.")
@@ -51,9 +53,9 @@ def link(
     done(f"Linked {path}", entry_row(entry), as_json=as_json)
 
 
-@click.command()
+@click.command(cls=DesiltCommand)
 @with_repository
-@click.argument("branch")
+@click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.argument("uri")
 @click.option("--size", type=click.IntRange(min=0), required=True, help="In bytes.")
