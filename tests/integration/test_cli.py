@@ -54,6 +54,20 @@ def test_json_is_one_object_a_line_and_exact(cli, repo, file):
     assert branch["branch"] == "main"
 
 
+def test_a_path_that_ends_in_a_slash_is_where_a_file_goes_under_its_name(cli, repo, file):
+    assert cli("lake", "put", repo, "main", "a/b/", file)[0] == 0
+    assert cli("lake", "get", repo, "main", "a/b/file")[1] == "hello"
+    assert cli("lake", "get", repo, "main", "a/b/")[0] == 1
+
+
+def test_a_range_begins_within_the_object(cli, repo, file):
+    cli("lake", "put", repo, "main", "a", file)
+    assert cli("lake", "get", repo, "main", "a", "--range", "4-9")[1] == "o"
+    code, out, err = cli("lake", "get", repo, "main", "a", "--range", "5-9")
+    assert (code, out) == (2, "")
+    assert "begins at byte 5, and the object has 5" in err
+
+
 def test_a_terminal_is_never_sent_what_a_path_says(cli, repo, file):
     cli("lake", "put", repo, "main", "\x1b[31mred", file)
     assert "\x1b" not in cli("lake", "ls", repo, "main")[1]
@@ -69,6 +83,7 @@ def test_a_terminal_is_never_sent_what_a_path_says(cli, repo, file):
         (["put", "REPO", "main", "a", "/no/such/file"], 2, "/no/such/file"),
         (["get", "REPO", "main", "nosuch"], 1, "'nosuch'"),
         (["get", "REPO", "main", "a", "--range", "5-1"], 2, "5-1"),
+        (["put", "REPO", "main", "a/", "-"], 2, "stdin has no name"),
         (["ls", "REPO", "nosuch"], 1, "'nosuch'"),
         (["ls", "REPO", "main~7"], 1, "main~7"),
         (["rm", "REPO", "main", "nosuch"], 1, "'nosuch'"),

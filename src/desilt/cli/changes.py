@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 
 from desilt.cli.graph import draw_change
-from desilt.cli.output import show_table
+from desilt.cli.tables import show_table
 from desilt.domain.units import many, size
 from desilt.errors import NotFound, Unreadable
 from desilt.repository.protocol import Repository

@@ -10,6 +10,7 @@ import click
 from desilt.cli import changes
 from desilt.cli.changes import change_of
 from desilt.cli.metrics import note
+from desilt.cli.output import one_line
 from desilt.cli.params import MOMENT, SHARE, SPAN
 from desilt.cli.reports import finish, show
 from desilt.cli.ways_on import show_ways_on, ways_past
@@ -91,7 +92,7 @@ def plan_and_show(
     note(report)
     executor.watch.ends()
     if as_json:
-        click.echo(changes.as_json(report, change_of(repository, report)), nl=False)
+        click.echo(one_line(changes.as_json(report, change_of(repository, report))))
     else:
         show(repository, report)
         show_ways_on(report)
@@ -108,7 +109,7 @@ def run_and_show(
     for finished in reports[:-1]:
         click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)
     if as_json:
-        click.echo(changes.as_json(reports[-1], change_of(repository, reports[-1])), nl=False)
+        click.echo(one_line(changes.as_json(reports[-1], change_of(repository, reports[-1]))))
     else:
         show(repository, reports[-1])
     for report in reports:

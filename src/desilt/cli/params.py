@@ -27,10 +27,9 @@ class Spelled(click.ParamType[T]):
             self.fail(str(error), param, ctx)
 
 
-MOMENT = Spelled("time", spelling.read_moment)
-DAY = Spelled("day", spelling.read_day)
+MOMENT = Spelled("date|time", spelling.read_moment)
 SPAN = Spelled("span", spelling.read_span)
-DAY_OR_SPAN = Spelled("date|span", spelling.read_day_or_span)
-END = Spelled("time|span", spelling.read_end)
+DAY_OR_SPAN = Spelled("date|time|span", spelling.read_day_or_span)
+END = Spelled("date|time|span", spelling.read_end)
 SHARE = Spelled("share", spelling.read_share)
 COUNTS = Spelled("rules", spelling.read_counts)

@@ -8,7 +8,7 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.files import to_be_written
-from desilt.cli.output import emit
+from desilt.cli.output import emit, one_line
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
 from desilt.domain.units import many, size
@@ -47,7 +47,7 @@ def pins(repository: Repository, limit: int, page: Path | None, executor: Execut
     if page is not None:
         page.write_text(render(found), encoding="utf-8")
     if as_json:
-        click.echo(found.to_json(), nl=False)
+        click.echo(one_line(found.to_json()))
         return
     show(found)
     if page is not None:

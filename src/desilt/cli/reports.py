@@ -3,7 +3,7 @@
 import click
 
 from desilt.cli.changes import change_of, show_change
-from desilt.cli.output import show_table
+from desilt.cli.tables import show_table
 from desilt.domain.units import many, size
 from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository

@@ -7,7 +7,7 @@ from desilt.cli.changes import change_of
 from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.complete import runs as runs_known
-from desilt.cli.output import done, emit
+from desilt.cli.output import done, emit, one_line
 from desilt.cli.reports import show as show_report
 from desilt.cli.run_files import export, open_page
 from desilt.domain.units import many, size
@@ -87,7 +87,7 @@ def show(repository: Repository, run: str, as_json: bool) -> None:
     """Tell of RUN (its id, the beginning of it, or `last`): what it planned, and what became of that."""
     report = report_of(repository, run)
     if as_json:
-        click.echo(in_json(report, change_of(repository, report)), nl=False)
+        click.echo(one_line(in_json(report, change_of(repository, report))))
     else:
         show_report(repository, report)
 

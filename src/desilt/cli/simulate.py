@@ -9,10 +9,11 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
-from desilt.cli.output import show_table
-from desilt.cli.params import DAY, SPAN
+from desilt.cli.output import one_line
+from desilt.cli.params import MOMENT, SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
+from desilt.cli.tables import show_table
 from desilt.domain.policy import Policy
 from desilt.domain.run import SIMULATIONS
 from desilt.domain.units import many, size
@@ -31,8 +32,8 @@ ROWS = 40  # of days that a terminal is shown
 @with_repository
 @click.option("--policy", "new", type=click.File("rb"), required=True, metavar="FILE", help="The policy to replay.")
 @click.option("--against", "old", type=click.File("rb"), metavar="FILE", help="Another one, to be compared with it.")
-@click.option("--from", "first", type=DAY, required=True, help="The first day: 2026-01-31, or a time in it.")
-@click.option("--to", "last", type=DAY, help="The last one.  [now]")
+@click.option("--from", "first", type=MOMENT, required=True, help="The first day: 2026-01-31, or a time in it.")
+@click.option("--to", "last", type=MOMENT, help="The last one.  [now]")
 @click.option("--every", type=SPAN, default=timedelta(days=1), help="How often a run would have been made.  [1d]")
 @with_executor
 def simulate(
@@ -57,7 +58,7 @@ def simulate(
     found = replay(repository, executor, asked)
     executor.watch.ends()
     if as_json:
-        click.echo(found.to_json(), nl=False)
+        click.echo(one_line(found.to_json()))
     else:
         show(found)
         click.echo(f"\nThe page is {repository.uri}_desilt/runs/{SIMULATIONS}/{found.run}/{PAGE}")

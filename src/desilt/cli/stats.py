@@ -6,9 +6,9 @@ import click
 
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
-from desilt.cli.output import show_table
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
+from desilt.cli.tables import show_table
 from desilt.domain.units import many, size
 from desilt.executors.executor import Executor
 from desilt.jobs.stats.stats import DEPTH, FOLDERS

@@ -10,7 +10,7 @@ from desilt.cli.common import with_repository
 from desilt.cli.complete import runs as runs_known
 from desilt.cli.job import CLOCK_HELP, with_limits
 from desilt.cli.metrics import note, with_metrics
-from desilt.cli.output import done
+from desilt.cli.output import done, one_line
 from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
 from desilt.cli.reports import SWEPT_IN_PART, finish, show, told
@@ -43,7 +43,7 @@ def sweep(repository: Repository, run: str, limits: Limits, executor: Executor, 
     note(report)
     executor.watch.ends()
     if as_json:
-        click.echo(report.to_json(), nl=False)
+        click.echo(one_line(report.to_json()))
     else:
         show(repository, report)
     finish(report)

@@ -11,9 +11,10 @@ from desilt.cli.files import decoded, label
 from desilt.cli.job import CLOCK_HELP
 from desilt.cli.lifecycle import HAS_ERRORS, warn
 from desilt.cli.metrics import note, note_codes, with_metrics
-from desilt.cli.output import done, emit, json_line, show_table, when
+from desilt.cli.output import done, emit, json_line, when
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
+from desilt.cli.tables import show_table
 from desilt.cli.ways_on import command
 from desilt.domain.run import UPKEEP
 from desilt.domain.units import many, size

@@ -11,24 +11,16 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 
 
 def read_moment(text: str) -> datetime:
-    """``2026-01-31T12:00:00Z``, with a time zone."""
+    """``2026-01-31``, its first moment in UTC; or ``2026-01-31T12:00:00Z``, with a time zone."""
+    day = re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip())
     try:
-        found = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(f"{text.strip()}T00:00:00Z" if day else text)
     except ValueError:
-        raise BadRequest(f"{text!r} is not a time; write 2026-01-31T12:00:00Z") from None
+        fact = "is not a time: there is no such day" if day else "is not a time"
+        raise BadRequest(f"{text!r} {fact}; write 2026-01-31, or 2026-01-31T12:00:00Z") from None
     if found.tzinfo is None:
-        raise BadRequest(f"{text!r} has no time zone; write 2026-01-31T12:00:00Z")
+        raise BadRequest(f"{text!r} has no time zone; write 2026-01-31, or 2026-01-31T12:00:00Z")
     return found
-
-
-def read_day(text: str) -> datetime:
-    """``2026-01-31``, its first moment in UTC; or a moment with a time zone."""
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
-        return read_moment(text)
-    try:
-        return datetime.fromisoformat(f"{text.strip()}T00:00:00Z")
-    except ValueError:
-        raise BadRequest(f"{text!r} is not a time: there is no such day; write 2026-01-31") from None
 
 
 def read_span(text: str) -> timedelta:
@@ -45,11 +37,11 @@ def read_day_or_span(text: str) -> datetime | timedelta:
         return read_span(text)
     if not re.match(r"\d{4}-", text.strip()):
         raise BadRequest(f"{text!r} is neither a date nor a length of time; write 2026-01-31, or 30d")
-    return read_day(text)
+    return read_moment(text)
 
 
 def read_end(text: str) -> datetime | timedelta:
-    """``2026-01-31T12:00:00Z``, or ``30d`` from now."""
+    """``2026-01-31``, or ``30d`` from now."""
     for read in (read_span, read_moment):
         try:
             return read(text)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from desilt.domain.spelling import read_day, read_day_or_span, read_share, read_span
+from desilt.domain.spelling import read_day_or_span, read_moment, read_share, read_span
 from desilt.errors import BadRequest
 
 NAMES = {
@@ -22,7 +22,7 @@ NAMES = {
     timedelta: "a length of time, such as '7d'",
     datetime: "a moment with a time zone",
 }
-SPELLED: Mapping[type, Callable[[str], object]] = {timedelta: read_span, datetime: read_day, float: read_share}
+SPELLED: Mapping[type, Callable[[str], object]] = {timedelta: read_span, datetime: read_moment, float: read_share}
 
 
 @dataclass(frozen=True, slots=True)

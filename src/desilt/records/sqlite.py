@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from desilt.clock import system_clock
 from desilt.errors import InvalidUri, NotFound, StorageFailed, Unreadable
 from desilt.records import forks
 from desilt.records.database import Pool, Row, borrowed
+from desilt.records.sqlite_reader import looked_at, may_write
 
 PATIENCE_SECONDS = 60
 NEEDS = (3, 35, 0)  # RETURNING, and upserts in today's form
@@ -39,6 +40,8 @@ class SQLite:
 
     @contextmanager
     def write(self) -> Iterator["SQLiteTransaction"]:
+        if not may_write(self.path):
+            raise StorageFailed(f"{self.path} may only be read here; ask whoever owns it, nothing was changed")
         with self._transaction("BEGIN IMMEDIATE") as transaction:
             yield transaction
 
@@ -53,11 +56,16 @@ class SQLite:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator["SQLiteTransaction"]:
-        with plain_errors(self.path), borrowed(self._pool, self._connect, _discard) as connection:
+        with plain_errors(self.path), self._connection() as connection:
             connection.execute(begin)
             yield SQLiteTransaction(connection)
             with doubtful(self.path):
                 connection.execute("COMMIT")
+
+    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        if may_write(self.path):
+            return borrowed(self._pool, self._connect, _discard)
+        return looked_at(self.path, PATIENCE_SECONDS)
 
     def _connect(self) -> sqlite3.Connection:
         forks.check(self.path)

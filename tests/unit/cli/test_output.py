@@ -16,13 +16,32 @@ ROW = dict(
 )
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_the_id_of_a_run_is_never_cut_and_no_other_word_is(capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     show_table([ROW], COLUMNS)
-    words = capsys.readouterr().out.split()
-    assert words[: len(COLUMNS)] == COLUMNS
-    assert sorted(words[len(COLUMNS) :]) == sorted(" ".join(ROW.values()).split())
+    out = capsys.readouterr().out
+    head = out.splitlines()[0].split()
+    assert head == [column for column in COLUMNS if column in head]
+    assert sorted(out.split()[len(head) :]) == sorted(" ".join(ROW[column] for column in head).split())
+    assert RUN in out
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (120, COLUMNS),
+        (80, ["run", "job", "state", "planned", "removed", "size"]),
+        (60, ["run", "job", "state", "removed"]),
+    ],
+)
+def test_a_narrow_terminal_is_shown_fewer_columns_instead_of_broken_ones(capsys, monkeypatch, width, columns):
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_table([ROW], COLUMNS)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == columns
+    assert len(lines) == 2
+    assert max(map(len, lines)) <= width
 
 
 def test_other_tables_are_as_wide_as_the_terminal(capsys, monkeypatch):

@@ -13,11 +13,12 @@ from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option
 from desilt.cli.graph import draw
 from desilt.cli.lake.history import refs_of
-from desilt.cli.output import plain, show_table
+from desilt.cli.output import plain
 from desilt.cli.place import started
 from desilt.cli.progress import Told
 from desilt.cli.reports import outcome
 from desilt.cli.reports import told as described
+from desilt.cli.tables import show_table
 from desilt.demo import story
 from desilt.domain.address import uid_time
 from desilt.domain.units import size

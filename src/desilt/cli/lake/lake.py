@@ -35,7 +35,10 @@ COMMANDS = {
     "ls": ("desilt.cli.lake.objects", "List what REF holds below PREFIX, in path order."),
     "stat": ("desilt.cli.lake.objects", "Show what REF says of PATH: size, checksum, times, and where the bytes are."),
     "get": ("desilt.cli.lake.objects", "Read the object at PATH in REF."),
-    "put": ("desilt.cli.lake.objects", "Upload FILE (- for stdin) and stage it on BRANCH at PATH."),
+    "put": (
+        "desilt.cli.lake.objects",
+        "Upload FILE (- for stdin) and stage it on BRANCH at PATH, or below PATH/ under its own name.",
+    ),
     "rm": ("desilt.cli.lake.objects", "Remove PATH from BRANCH. Commits that hold it keep it."),
     "cp": ("desilt.cli.lake.objects", "Copy SOURCE in SOURCE_REF to PATH on BRANCH."),
     "mv": ("desilt.cli.lake.objects", "Rename SOURCE to PATH on BRANCH."),

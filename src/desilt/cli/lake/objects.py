@@ -17,7 +17,7 @@ from desilt.cli.output import done, emit, emit_one
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
 from desilt.domain.units import size
-from desilt.errors import NotFound
+from desilt.errors import BadRequest, NotFound
 from desilt.lake.listing import PAGE, CommonPrefix
 from desilt.lake.repository import LakeRepository
 from desilt.records.removals import Tombstone
@@ -72,6 +72,8 @@ def stat(repository: LakeRepository, ref: str, path: str, as_json: bool) -> None
 def get(repository: LakeRepository, ref: str, path: str, output: Path | None, part: str | None, as_json: bool) -> None:
     """Read the object at PATH in REF."""
     start, length = byte_range(part)
+    if start and start >= (whole := repository.stat(ref, path).size):
+        raise BadRequest(f"--range begins at byte {start:,}, and the object has {whole:,}; begin before its end")
     chunks = repository.get(ref, path, start=start, length=length)
     if output is None:
         for chunk in chunks:
@@ -100,7 +102,11 @@ def put(
     meta: dict[str, str],
     as_json: bool,
 ) -> None:
-    """Upload FILE (- for stdin) and stage it on BRANCH at PATH."""
+    """Upload FILE (- for stdin) and stage it on BRANCH at PATH, or below PATH/ under its own name."""
+    if path.endswith("/") and not recursive and not file.is_dir():
+        if str(file) == "-":
+            raise click.UsageError(f"{path} ends in a slash, and stdin has no name to add; write the whole path")
+        path += file.name
     if file.is_dir() and not recursive:
         raise click.UsageError(f"{file} is a directory; pass --recursive to upload what is in it")
     if recursive:

@@ -1,0 +1,110 @@
+"""A lake that may only be read can be read, and says so when more is asked of it."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from desilt.errors import StorageFailed
+from desilt.records import sqlite
+from desilt.records.sqlite import SQLite
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "lake.db"
+    database = SQLite(f"sqlite://{path}", create=True)
+    with database.write() as write:
+        write.execute("CREATE TABLE t (n INTEGER)")
+    database.close()
+    return path
+
+
+@pytest.fixture
+def reader(path, monkeypatch):
+    monkeypatch.setattr(sqlite, "may_write", lambda path: False)
+    return SQLite(f"sqlite://{path}")
+
+
+def insert(path, *, stay=False):
+    """Somebody else adds a row; whoever stays leaves it in the log."""
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("INSERT INTO t VALUES (1)")
+    if not stay:
+        writer.close()
+    return writer
+
+
+def rows(database):
+    with database.read() as read:
+        return len(read.rows("SELECT n FROM t"))
+
+
+def test_each_look_sees_what_was_written_until_then_in_the_file_or_in_the_log(path, reader):
+    assert rows(reader) == 0
+    insert(path)
+    assert rows(reader) == 1
+    with closing(insert(path, stay=True)):
+        assert rows(reader) == 2
+    assert rows(reader) == 2
+
+
+def test_a_look_beside_a_writer_is_at_one_moment(path, reader):
+    with closing(insert(path, stay=True)), reader.read() as read:
+        assert len(read.rows("SELECT n FROM t")) == 1
+        insert(path)
+        assert len(read.rows("SELECT n FROM t")) == 1
+    assert rows(reader) == 2
+
+
+@pytest.mark.parametrize("stay", [True, False])
+def test_a_look_at_a_file_that_was_quiet_and_then_was_not_is_no_answer(path, reader, stay):
+    with pytest.raises(StorageFailed, match="was changed while it was read; try again"), reader.read() as read:
+        read.rows("SELECT n FROM t")
+        writer = insert(path, stay=stay)
+    writer.close()
+
+
+def test_nothing_is_written(path, reader):
+    before = path.read_bytes()
+    with pytest.raises(StorageFailed, match="may only be read here"), reader.write():
+        raise AssertionError("let in")
+    assert path.read_bytes() == before
+    assert sorted(found.name for found in path.parent.iterdir()) == ["lake.db"]
+
+
+SCRIPT = """
+    mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 77
+    cd "$1"
+    python=$2
+    desilt() { "$python" -m desilt "$@"; }
+    desilt lake get lake main a
+    desilt lake log lake --json
+    desilt pins lake --json
+    desilt stats lake
+    echo more | desilt lake put lake main b -
+    echo "exit $?"
+    desilt gc plan lake
+    echo "exit $?"
+"""
+
+
+def test_a_lake_on_a_disk_that_is_mounted_to_be_read(cli, tmp_path):
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("no unshare here to mount a disk to be read only")
+    (tmp_path / "file").write_text("hello")
+    for words in (("init", f"{tmp_path}/lake#demo"), ("put", f"{tmp_path}/lake", "main", "a", f"{tmp_path}/file")):
+        assert cli("lake", *words)[0] == 0
+    command = [unshare, "-rm", "bash", "-c", SCRIPT, "sh", str(tmp_path), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"cannot mount a disk here: {done.stderr.strip()}")
+    assert done.stdout.startswith("hello")
+    assert done.stdout.count("exit 1\n") == 2
+    errors = done.stderr.splitlines()
+    assert len(errors) == 2, done.stderr
+    assert all("may only be read" in line or "Read-only file system" in line for line in errors)
