@@ -25,7 +25,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def reader(path, monkeypatch):
-    monkeypatch.setattr(sqlite, "may_write", lambda path: False)
+    monkeypatch.setattr(sqlite, "may_write", lambda _: False)
     return SQLite(f"sqlite://{path}")
 
 
@@ -62,10 +62,12 @@ def test_a_look_beside_a_writer_is_at_one_moment(path, reader):
 
 @pytest.mark.parametrize("stay", [True, False])
 def test_a_look_at_a_file_that_was_quiet_and_then_was_not_is_no_answer(path, reader, stay):
-    with pytest.raises(StorageFailed, match="was changed while it was read; try again"), reader.read() as read:
-        read.rows("SELECT n FROM t")
-        writer = insert(path, stay=stay)
-    writer.close()
+    def look():
+        with reader.read() as read, closing(read.rows("SELECT n FROM t") or insert(path, stay=stay)):
+            pass
+
+    with pytest.raises(StorageFailed, match="was changed while it was read; try again"):
+        look()
 
 
 def test_nothing_is_written(path, reader):
