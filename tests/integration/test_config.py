@@ -69,9 +69,9 @@ def test_what_is_typed_counts_before_a_variable_and_that_before_a_file(cli, full
 
 
 def test_options_of_commands_are_said_for_one_or_for_all_of_a_job(cli, full, uri, here):
-    write(here, f'repo = "{uri}"\n[gc]\nmax_share = "100%"\n[gc.run]\nconfirm = true\nto = "trash"\n')
+    write(here, f'repo = "{uri}"\n[gc]\nmax_share = "100%"\n[gc.run]\nto = "trash"\n')
     assert json.loads(cli("gc", "plan", "--json")[1])["action"] == "delete"
-    report = json.loads(cli("gc", "run", "--json")[1])
+    report = json.loads(cli("gc", "run", "--confirm", "--json")[1])
     assert (report["action"], report["swept"]["removed"]) == ("trash", 1)
     assert full
 
@@ -127,3 +127,13 @@ def test_help_needs_no_file_to_be_right(cli, here):
     assert cli("--version")[0] == 0
     assert cli("gc", "plan", "--help")[0] == cli("--help")[0] == 0
     assert cli("gc", "plan", "x#y")[0] == 2
+
+
+@pytest.mark.parametrize("table", ["gc", "gc.run"])
+@pytest.mark.parametrize("word", ["confirm", "clock-is-right", "after_restore"])
+@pytest.mark.usefixtures("full")
+def test_a_file_does_not_say_yes(cli, uri, here, table, word):
+    write(here, f"[{table}]\n{word} = true\n")
+    code, _, err = cli("gc", "run", uri)
+    assert code == 2
+    assert f"say --{word.replace('_', '-')}" in err

@@ -132,6 +132,33 @@ def test_what_is_offered_is_let_pass(full, uri, cli):
             assert cli("sweep", uri, step.run, *step.passes.split())[0] == 0
 
 
+def test_a_dry_run_offers_no_yes_that_would_not_be_enough(full, uri, cli):
+    """Lifecycle takes 14 of 60 objects and gc 20: one by one that is less than half, together it is more."""
+    document = {"lifecycle": {**DOCUMENT["lifecycle"], "max_share": "50%"}, "gc": {"max_share": "50%"}}
+    would = chain(full, document, sweeps=False)()
+    lifecycle, gc = would.steps
+    assert [one.code for one in lifecycle.objections] == ["first-run"]
+    assert [one.code for one in gc.objections] == ["first-run", "too-much"]
+    found = chain(full, document, confirm=["all"])()
+    assert states(found) == {"lifecycle": StepState.DONE, "gc": StepState.REFUSED}
+    assert found.steps[1].planned == gc.planned
+    assert found.stored == would.stored
+    assert found.left == found.stored - found.steps[0].removed
+    assert cli("sweep", uri, gc.run, *gc.passes.split())[0] == 0
+
+
+def test_what_is_moved_to_the_trash_is_still_told(full):
+    document = {"gc": {"to": "trash", "max_share": "100%"}, "trash": {"older_than": "0d"}}
+    would = chain(full, document, sweeps=False)()
+    assert would.trash_left == would.goes == would.steps[0].planned
+    found = chain(full, document, confirm=["all"])()
+    assert found.trash == Amount()
+    assert found.trash_left == Amount()
+    assert found.steps[1].removed == would.steps[0].planned
+    again = chain(full, {"gc": {"to": "trash"}})()
+    assert again.stored == found.left
+
+
 def test_a_step_that_is_not_due_waits_for_its_day(full):
     document = {"gc": {"every": "1d", "max_share": "100%"}}
     assert states(chain(full, document, confirm=["gc"])()) == {"gc": StepState.DONE}

@@ -26,6 +26,7 @@ from desilt.errors.base import BadRequest
 FILE = "desilt.toml"
 PROFILES = "profiles"
 EVERYWHERE = ("repo", "ref", "db")  # words that are no command's own
+ONCE = ("confirm", "clock_is_right", "after_restore", "give_up", "force")  # a yes is to what somebody has looked at
 SAID, WRONG = "desilt.config", "desilt.config.wrong"
 
 Settings = dict[str, Any]
@@ -121,6 +122,9 @@ def defaults(command: click.Command, context: click.Context) -> dict[str, Any]:
             f"{FILE}: `{context.command_path}` has no option {odd[0]!r}; see `{context.command_path} --help`"
         )
     by_alias = aliases(known)
+    if yes := sorted(said.keys() & {*ONCE}):
+        word = f"--{yes[0].replace('_', '-')}"
+        raise BadRequest(f"{FILE}: {yes[0]!r} is said of what was looked at, each time; take it away, and say {word}")
     return {by_alias.get(word, word): value for word, value in said.items() if word in known or word in by_alias}
 
 

@@ -21,6 +21,7 @@ from desilt.domain.units import many, size
 from desilt.executors.executor import Executor
 from desilt.jobs.documents import written
 from desilt.repository.protocol import Repository
+from desilt.runs.report import Amount
 from desilt.runs.upkeep import PAGE, STOPPED, StepReport, StepState, UpkeepReport
 from desilt.upkeep import kept as keeping
 from desilt.upkeep.chain import ALL, Chain
@@ -199,16 +200,21 @@ def show_steps(found: UpkeepReport) -> None:
     click.echo()
     if found.stored.objects:
         end = "is stored now" if found.swept and not found.freed_later.objects else "is stored at the end of it"
-        click.echo(f"{bold('Before')}: {told(found.stored)}. {bold(size(found.left.bytes))} {end}.")
+        before, after = in_trash(found.trash), in_trash(found.trash_left)
+        click.echo(f"{bold('Before')}: {told(found.stored)}{before}. {bold(size(found.left.bytes))} {end}{after}.")
     if found.freed_later.objects:
         click.echo(f"{told(found.freed_later)} of what goes is freed by a later collection, once its days are over.")
+
+
+def in_trash(amount: Amount) -> str:
+    return f", and {told(amount)} in the trash" if amount.objects else ""
 
 
 def said(step: StepReport) -> str:
     if step.due:
         return f"due {step.due[:16].replace('T', ' ')}"
     if step.state in STOPPED:
-        return ""  # told below
+        return f"{told(step.planned)} would go" if step.planned.objects else ""  # why not is told below
     history = [f"{name} {number:,}" for name, number in step.history.items() if number]
     return step.why or ", ".join(history)
 

@@ -1,5 +1,6 @@
 """What guards would say to a plan, asked before it is swept."""
 
+from dataclasses import replace
 from typing import Any
 
 from desilt.errors import BadRequest, Refused
@@ -10,18 +11,21 @@ from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan
-from desilt.runs.report import Objection
+from desilt.runs.report import Amount, Objection
 from desilt.sweep.guard import guard, objections, passing
 from desilt.sweep.limits import Limits
 
 
 def against(
-    job: Job[Any], repository: Repository, made: Plan, limits: Limits
+    job: Job[Any], repository: Repository, made: Plan, limits: Limits, before: Amount
 ) -> tuple[tuple[Objection, ...], Limits | None]:
-    """All that guards have against a plan that does something, and the limits that let it pass, if any do."""
+    """All that guards have against a plan that does something, and the limits that let it pass, if any do.
+
+    Other plans take as much as ``before`` before it comes to this one.
+    """
     if not made.does_something:
         return (), limits
-    seen = situation(job, repository, made)
+    seen = replace(situation(job, repository, made), before=before)
     found = [Objection(one.code, one.fact, one.way_out) for one in objections(made, limits, seen, resuming=False)]
     return tuple(found), passing(made, limits, seen)
 

@@ -13,7 +13,6 @@ from desilt.jobs import registry
 from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
 from desilt.render import report as page
-from desilt.render.headline import less
 from desilt.render.report import Removed
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
@@ -61,7 +60,7 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         refs={one.name: one.why for one in plan.refs},
         holds=figures.holds,
         argument=repository.argument,
-        tables=less(plan.removes, plan.removes_objects),
+        tables=plan.removes - plan.removes_objects,
         cutoffs=figures.cutoffs,
         history=figures.history,
         frees=figures.frees,

@@ -31,11 +31,12 @@ from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
 from desilt.runs.plan import Plan
-from desilt.runs.report import Report, read_report
+from desilt.runs.report import Amount, Report, read_report
 from desilt.sweep.limits import Limits
 from desilt.sweep.sweep import Sweep
 
 DEFAULT = Limits()
+NOTHING = Amount()
 log = logger(__name__)
 
 
@@ -45,16 +46,18 @@ def plan(
     executor: Executor,
     request: Request[Any] | None = None,
     limits: Limits = DEFAULT,
+    *,
+    before: Amount = NOTHING,
 ) -> Report:
     """Mark what may go, remove nothing; the plan and its report are in the run's folder.
 
-    The report says what guards would say to a sweep with ``limits``.
+    The report says what guards would say to a sweep with ``limits``, once as much as ``before`` has gone.
     """
     probed = store_clock.last_asked(repository.store)
     job, wanted = registry.trusted(job), request or job.ask()
     opened = open_run(repository, job.name, now=wanted.now)
     with under_way(opened.id):
-        return _plan(job, repository, executor, wanted, opened, probed, limits)[1]
+        return _plan(job, repository, executor, wanted, opened, probed, limits, before)[1]
 
 
 def run(
@@ -109,6 +112,7 @@ def _plan(
     opened: Run,
     probed: datetime | None,
     limits: Limits,
+    before: Amount = NOTHING,
 ) -> tuple[Plan, Report]:
     log.info("planning %s of %r as of %s", job.name, repository.name, opened.now.isoformat())
     repository.gate.check()
@@ -129,7 +133,7 @@ def _plan(
         marked.next,
         probed,
     )
-    found, passes = against(job, repository, made, limits)
+    found, passes = against(job, repository, made, limits, before)
     report = planned(repository, opened, marked, made)
     words = None if passes is None else passes.words() if made.does_something else ""
     report = replace(report, place=executor.place, objections=found, passes=words)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from desilt.render.headline import banner, less, stored
+from desilt.render.headline import banner, stored
 from desilt.render.pages import page
 from desilt.render.words import biggest
 from desilt.runs.report import Amount, Report
@@ -26,7 +26,7 @@ def card(report: Report, *, refusals: Sequence[str] = (), passes: str | None = "
         safety=told(report.safety),
         goes=shortened(dict(goes)),
         stays=shortened(dict(report.keep)),
-        kept=less(stored(report), report.removed),
+        kept=stored(report) - report.removed,
         refusals=refusals,
         passes=passes,
     )

@@ -54,7 +54,7 @@ def headline(report: Report) -> dict[str, object]:
         "old_ones": old_ones(report.history),
         "whole": whole,
         "goes": report.removed,
-        "stays": less(whole, report.removed),
+        "stays": whole - report.removed,
         "ended": swept is not None and swept.state in ENDED,
         "trash": (swept.action if swept else report.action) == TRASH,
         "rest": without_outcome(report, swept) if swept else 0,
@@ -125,11 +125,7 @@ def stored(report: Report) -> Amount:
 
 def unseen(report: Report) -> Amount:
     """What an earlier run found held by commits, and this one only counted."""
-    return less(stored(report), report.removed + report.kept)
-
-
-def less(whole: Amount, part: Amount) -> Amount:
-    return Amount(max(whole.objects - part.objects, 0), max(whole.bytes - part.bytes, 0))
+    return stored(report) - (report.removed + report.kept)
 
 
 def without_outcome(report: Report, swept: Swept) -> int:
@@ -167,5 +163,5 @@ def levels(before: Amount, swept: Swept) -> list[tuple[str, str, Amount]]:
     if not before.objects:
         return []
     moved = Amount(swept.removed, swept.bytes)
-    found = [("Before", "held", before), ("After", "stays", less(before, moved + Amount(swept.gone)))]
+    found = [("Before", "held", before), ("After", "stays", before - (moved + Amount(swept.gone)))]
     return [*found, ("In the trash", "goes", moved)] if swept.action == TRASH else found

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 
 from desilt.render import history as pictures
-from desilt.render.headline import headline, less, only_history, unseen
+from desilt.render.headline import headline, only_history, unseen
 from desilt.render.pages import page
 from desilt.render.words import biggest
 from desilt.runs import safety
@@ -110,7 +110,7 @@ def parts(report: Report) -> dict[str, Mapping[str, Amount]]:
 def with_the_rest(amounts: Mapping[str, Amount], whole: Amount) -> list[tuple[str, Amount]]:
     """The first of ``amounts``, and the rest of ``whole`` in one."""
     shown = list(amounts.items())[:BARS]
-    rest = less(whole, sum((amount for _, amount in shown), Amount()))
+    rest = whole - sum((amount for _, amount in shown), Amount())
     return [*shown, *([("everything else", rest)] if rest.objects else [])]
 
 

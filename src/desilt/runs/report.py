@@ -20,6 +20,10 @@ class Amount:
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(self.objects + other.objects, self.bytes + other.bytes)
 
+    def __sub__(self, other: "Amount") -> "Amount":
+        """What is left, which is never less than nothing."""
+        return Amount(max(self.objects - other.objects, 0), max(self.bytes - other.bytes, 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Swept:
@@ -118,8 +122,7 @@ class Report:
     @property
     def data(self) -> Amount:
         """Of what goes, objects that people have put there."""
-        gone = self.removed
-        return Amount(gone.objects - self.tables.objects, gone.bytes - self.tables.bytes)
+        return self.removed - self.tables
 
     @property
     def does(self) -> bool:

@@ -40,12 +40,18 @@ class StepReport:
     action: str = "delete"
     planned: Amount = field(default_factory=Amount)
     removed: Amount = field(default_factory=Amount)
+    tables: Amount = field(default_factory=Amount)  # of what goes: ranges and metaranges, not data
     frees: Amount = field(default_factory=Amount)  # what a later collection frees because of it
     history: Mapping[str, int] = field(default_factory=dict)
     objections: tuple[Objection, ...] = ()  # what guards say to a plan
     passes: str | None = ""  # the words that would let it pass; None: there are none
     due: str = ""  # when it is, if not now
     seconds: float = 0.0
+
+    @property
+    def would(self) -> Amount:
+        """What a dry run counts on: what was planned, unless it has no way to come about."""
+        return Amount() if self.state in STOPPED else self.planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,13 @@ class UpkeepReport:
     @property
     def goes(self) -> Amount:
         """What leaves the lake, to the trash or for good; but for what was in the trash before."""
-        amounts = [one.removed if self.swept else one.planned for one in self.steps if one.step != "trash"]
+        amounts = [one.removed if self.swept else one.would for one in self.steps if one.step != "trash"]
         return sum(amounts, Amount())
+
+    @property
+    def _data_going(self) -> Amount:
+        """The same, of what people have put there, which is what is counted as stored."""
+        return self.goes - sum((one.tables for one in self.steps if one.state not in STOPPED), Amount())
 
     @property
     def freed_later(self) -> Amount:
@@ -77,9 +88,20 @@ class UpkeepReport:
     @property
     def left(self) -> Amount:
         """What is stored at the end of it all."""
-        going = self.goes + self.freed_later
-        return Amount(max(self.stored.objects - going.objects, 0), max(self.stored.bytes - going.bytes, 0))
+        return self.stored - (self._data_going + self.freed_later)
+
+    @property
+    def trash_left(self) -> Amount:
+        """What is in the trash then."""
+        moved, emptied = Amount(), Amount()
+        for one in self.steps:
+            went = one.removed if self.swept else one.would
+            if one.step == "trash":
+                emptied += went
+            elif one.action == "trash":
+                moved += went
+        return self.trash + moved - emptied
 
     def to_json(self) -> str:
-        facts = {**asdict(self), "goes": asdict(self.goes), "left": asdict(self.left)}
-        return json.dumps({**facts, "freed_later": asdict(self.freed_later)}, ensure_ascii=False) + "\n"
+        worked_out = {name: asdict(getattr(self, name)) for name in ("goes", "left", "freed_later", "trash_left")}
+        return json.dumps({**asdict(self), **worked_out}, ensure_ascii=False) + "\n"

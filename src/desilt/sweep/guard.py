@@ -1,7 +1,7 @@
 """Reasons not to sweep, all of them at once. Each is its own error; none of them leaves anything removed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -59,6 +59,7 @@ class Situation:
     recent: Amount  # removed within the window
     same_past: bool  # whether the database still has the history that the plan saw
     lost: str  # what earlier plans have seen and it has no longer; "" if nothing
+    before: Amount = field(default_factory=Amount)  # what other plans take before it comes to this one
     edited: int = 0  # the generation at which history was last edited
     against: Unfit | None = None  # why the policy does not fit the repository any more
     recovered: int = -1  # the generation at which a restored database was brought up to what the store knows
@@ -215,12 +216,12 @@ def exceeding(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
 
 def _exceeding_data(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
     """The same, of objects and bytes."""
-    data, stored = plan.removes_objects, plan.evidence.stored
+    data, stored, recent = plan.removes_objects, plan.evidence.stored - seen.before, seen.recent + seen.before
     if not data.objects:
         return []
     at_once = [
-        too_much("objects", data.objects, stored.objects, seen.recent.objects, share),
-        too_much("bytes", data.bytes, stored.bytes, seen.recent.bytes, share),
+        too_much("objects", data.objects, stored.objects, recent.objects, share),
+        too_much("bytes", data.bytes, stored.bytes, recent.bytes, share),
     ]
     within_a_month = [
         shrinks("objects", plan, stored, data.objects, share, seen),

@@ -7,6 +7,7 @@ everything. One about a limit or a policy stops its own step, and those that nee
 import os
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -26,6 +27,7 @@ from desilt.render.upkeep import render
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
+from desilt.runs.known import report_of
 from desilt.runs.report import Amount, Report
 from desilt.runs.upkeep import FILE, PAGE, STOPPED, StepReport, StepState, UpkeepReport
 from desilt.sweep.limits import Limits
@@ -50,7 +52,8 @@ class Chain:
     given: bool = False  # its document was given, not set
     confirm: Collection[str] = ()
     clock_is_right: bool = False
-    reports: dict[str, Report] = field(default_factory=dict)  # of jobs
+    reports: dict[str, Report] = field(default_factory=dict)  # of jobs that did what they were asked
+    refused: dict[str, Report] = field(default_factory=dict)  # of others, if they had a plan
     done: list[StepReport] = field(default_factory=list)
     exit_code: int = 0
 
@@ -88,7 +91,8 @@ class Chain:
             stops = any(one.of_lake for one in reason.all)
             state = StepState.FAILED if stops else StepState.REFUSED
             facts = "; ".join(one.fact for one in reason.all) or str(reason)
-            return StepReport(step.name, state, facts, reason.code, reason.run, passes=reason.passes)
+            refused = StepReport(step.name, state, facts, reason.code, reason.run, passes=reason.passes)
+            return replace(refused, planned=self._planned(step.name, reason.run))
         except (BadRequest, NotFound) as reason:
             self._note(REFUSED)
             return StepReport(step.name, StepState.REFUSED, str(reason), reason.code, passes=None)
@@ -103,12 +107,20 @@ class Chain:
         if self.sweeps:
             report = runner.run(job, self.repository, self.executor, request, limits)[-1]
         else:
-            report = runner.plan(job, self.repository, self.executor, request, limits)
+            report = runner.plan(job, self.repository, self.executor, request, limits, before=self._goes_before)
         self.reports[step.name] = report
         found = replace(told(step.name, report), frees=self._frees(report))
         if found.state is StepState.PARTLY:
             self._note(PARTLY)
         return found
+
+    def _planned(self, name: str, run: str) -> Amount:
+        """What a run that was refused would have removed; its plan has it."""
+        if run:
+            with suppress(DesiltError):  # it was refused for a reason of its own, which is told
+                self.refused[name] = report_of(self.repository, run)
+                return self.refused[name].removed
+        return Amount()
 
     def _request(self, job: Job[Any], step: StepWish) -> Request[Any]:
         """What the job is asked; a policy of an upkeep that is set must be what the lake goes by."""
@@ -138,6 +150,11 @@ class Chain:
 
     # ---- what all of them come to
 
+    @property
+    def _goes_before(self) -> Amount:
+        """What the steps before would take in a dry run, as far as guards count it."""
+        return sum((report.data for report in self.reports.values()), Amount())
+
     def _frees(self, report: Report) -> Amount:
         """What a collection frees because of an expiration, without what lifecycle takes before."""
         if report.frees is None or not report.history.get("abandoned"):
@@ -166,9 +183,9 @@ class Chain:
 
     def _stored(self) -> Amount:
         """What there was before: what garbage collection has listed, or else what anything keeps."""
-        listed = self.reports.get("gc")
+        listed = self.reports.get("gc") or self.refused.get("gc")
         if listed is not None:
-            taken = sum((one.removed for one in self.done if one.step not in ("gc", TRASH)), Amount())
+            taken = sum((one.removed - one.tables for one in self.done if one.step not in ("gc", TRASH)), Amount())
             return listed.stored + taken
         try:
             return pins(self.repository, self.executor, limit=0).total
@@ -214,6 +231,7 @@ def told(step: str, report: Report) -> StepReport:
         run=report.run,
         action=report.action,
         planned=report.removed,
+        tables=report.tables,
         history=report.history,
     )
     if report.swept is None:

@@ -236,6 +236,15 @@ def test_what_went_within_a_day_counts_along():
     assert "bytes" in refused(TooMuch, plan(objects=1, size=201, stored=Amount(90, 900)), seen=seen)
 
 
+def test_what_other_plans_take_before_counts_as_if_it_had_gone():
+    """Of 100 objects 10 are to go before: 20 more make 30 of 100, as above."""
+    seen = situation(before=Amount(10, 0))
+    passes(plan(objects=20, size=0, stored=Amount(100, 100)), seen=seen)
+    refused(TooMuch, plan(objects=21, size=0, stored=Amount(100, 100)), seen=seen)
+    run = earlier(at=NOW - timedelta(days=5), stored_objects=110, stored_bytes=100, measure=MEASURE)
+    assert "110" in refused(Shrinks, plan(objects=20, size=0, stored=Amount(100, 100)), seen=replace(seen, runs=(run,)))
+
+
 def test_more_bytes_than_are_stored_are_too_many():
     refused(TooMuch, plan(objects=1, size=1, stored=Amount(10, 0)))
     refused(TooMuch, plan(objects=1, size=0, stored=Amount(0, 0)))
