@@ -144,6 +144,10 @@ def test_a_dry_run_offers_no_yes_that_would_not_be_enough(full, uri, cli):
     assert found.steps[1].planned == gc.planned
     assert found.stored == would.stored
     assert found.left == found.stored - found.steps[0].removed
+    assert would.yes == "--confirm lifecycle --confirm gc"
+    assert (lifecycle.settings, gc.settings) == ("", "max_share: 57%")
+    document["gc"]["max_share"] = "57%"
+    assert chain(full, document, sweeps=False, confirm=["gc"])().steps[1].objections == ()
     assert cli("sweep", uri, gc.run, *gc.passes.split())[0] == 0
 
 

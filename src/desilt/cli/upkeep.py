@@ -17,9 +17,10 @@ from desilt.cli.reports import bold, told
 from desilt.cli.tables import show_table
 from desilt.cli.ways_on import command
 from desilt.domain.run import UPKEEP
-from desilt.domain.units import many, size
+from desilt.domain.units import size
 from desilt.executors.executor import Executor
 from desilt.jobs.documents import written
+from desilt.render.upkeep import offer
 from desilt.repository.protocol import Repository
 from desilt.runs.report import Amount
 from desilt.runs.upkeep import PAGE, STOPPED, StepReport, StepState, UpkeepReport
@@ -220,17 +221,17 @@ def said(step: StepReport) -> str:
 
 
 def show_ways_on(found: UpkeepReport) -> None:
-    """What guards say to each step, and the command that would be let pass."""
+    """What guards say to each step, and what would be let pass."""
     for one in found.steps:
         facts = [objection.fact for objection in one.objections] or ([one.why] if one.state in STOPPED else [])
         if not facts:
             continue
         click.echo(f"\n{bold(one.step)}: {'; '.join(facts)}")
-        if one.run and one.passes is not None:
-            click.echo(f"  if all of that is right: {command('sweep', one.run, one.passes)}")
-    confirmed = [one.step for one in found.steps if [objection.code for objection in one.objections] == ["first-run"]]
-    if not found.swept and confirmed:
-        words = " ".join(f"--confirm {name}" for name in confirmed)
-        click.echo(
-            f"\nTo agree to {many(len(confirmed), 'step')} and do all that is due: {command('upkeep run', words)}"
-        )
+        settings, sweep = offer(found, one)
+        if settings:
+            click.echo(f"  if that is right, its section must say: {settings}")
+        elif sweep:
+            click.echo(f"  if all of that is right: {command('sweep', one.run, one.passes or '')}")
+    if found.yes:
+        once = ", once that is set" if any(offer(found, one)[0] for one in found.steps) else ""
+        click.echo(f"\nTo agree to all of it{once}: {command('upkeep run', found.yes)}")

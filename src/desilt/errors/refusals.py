@@ -88,14 +88,16 @@ class OutgrownPolicy(Refused):
 class TooMuch(Refused):
     code = "too-much"
 
-    def __init__(self, what: str, going: int, total: int, limit: float, recent: int = 0) -> None:
+    def __init__(self, what: str, going: int, total: int, limit: float, recent: int = 0, before: int = 0) -> None:
         self.what, self.going, self.total, self.limit = what, going, total, limit
-        before = f" and {recent:,} went in the last day" if recent else ""
-        share = (going + recent) / (total + recent) if total + recent else 1.0
+        lately = f", {recent:,} went in the last day" if recent else ""
+        others = f", {before:,} by other plans before" if before else ""
+        gone = recent + before
+        share = (going + gone) / (total + gone) if total + gone else 1.0
         self.share = min(ceil(share * 100) / 100, 1.0)
         self.let_pass = {"max_share": self.share}
         super().__init__(
-            f"{going:,} of {total:,} {what} would go{before}: {share:.0%}, the limit is {limit:.0%}",
+            f"{going:,} of {total:,} {what} would go{others}{lately}: {share:.0%}, the limit is {limit:.0%}",
             "look at the plan, then raise --max-share if it is right",
         )
 

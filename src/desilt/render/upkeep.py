@@ -29,7 +29,8 @@ def render(report: UpkeepReport) -> str:
         kind=kind(report),
         colours=COLOURS,
         levels=levels,
-        offers=[(one, offer(report, one)) for one in report.steps if one.objections or one.state in STOPPED],
+        offers=[(one, *offer(report, one)) for one in report.steps if one.objections or one.state in STOPPED],
+        yes=None if report.yes is None else " ".join(filter(None, ["desilt upkeep run", report.argument, report.yes])),
     )
 
 
@@ -51,11 +52,16 @@ def kind(report: UpkeepReport) -> str:
     return "done" if report.swept else "would"
 
 
-def offer(report: UpkeepReport, step: StepReport) -> str:
-    """The command that would be let pass; "" where there is none."""
+def offer(report: UpkeepReport, step: StepReport) -> tuple[str, str]:
+    """What its section must say to be let pass, and else the command that would be; "" where there is none.
+
+    The steps of a dry run stand on each other: what was planned for one is not swept by itself.
+    """
+    if step.settings is not None and not report.swept:
+        return step.settings, ""
     if step.passes is None or not step.run:
-        return ""
-    return " ".join(filter(None, ["desilt sweep", report.argument, step.run, step.passes]))
+        return "", ""
+    return "", " ".join(filter(None, ["desilt sweep", report.argument, step.run, step.passes]))
 
 
 def amount(step: StepReport, *, swept: bool) -> Amount:

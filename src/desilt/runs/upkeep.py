@@ -25,6 +25,8 @@ class StepState(StrEnum):
     NOT_TRIED = "not tried"  # something stopped everything before
 
 
+IN_SECTION = {"--max-share": "max_share", "--max-objects": "max_objects", "--allow-empty": "allow_empty"}
+ON_COMMAND = ("--confirm", "--clock-is-right")
 STOPPED = (StepState.REFUSED, StepState.WAITS, StepState.FAILED, StepState.NOT_TRIED)
 
 
@@ -45,8 +47,20 @@ class StepReport:
     history: Mapping[str, int] = field(default_factory=dict)
     objections: tuple[Objection, ...] = ()  # what guards say to a plan
     passes: str | None = ""  # the words that would let it pass; None: there are none
+    section: str = ""  # the words that its section says
     due: str = ""  # when it is, if not now
     seconds: float = 0.0
+
+    @property
+    def settings(self) -> str | None:
+        """What its section must say besides for guards to let it pass; "" if nothing, None if that is not enough."""
+        if self.passes is None:
+            return None
+        wanted, there = words_of(self.passes), words_of(self.section)
+        if any(word not in IN_SECTION and word not in ON_COMMAND for word in wanted):
+            return None
+        more = [word for word in wanted if word in IN_SECTION and wanted[word] != there.get(word)]
+        return ", ".join(f"{IN_SECTION[word]}: {wanted[word] or 'true'}" for word in more)
 
     @property
     def would(self) -> Amount:
@@ -102,6 +116,24 @@ class UpkeepReport:
                 moved += went
         return self.trash + moved - emptied
 
+    @property
+    def yes(self) -> str | None:
+        """What to write behind `desilt upkeep run` to agree to this dry run; None if that takes more."""
+        asked = [one for one in self.steps if one.objections or one.state in STOPPED]
+        if self.swept or any(one.settings is None or one.state in STOPPED for one in asked):
+            return None
+        clock = ["--clock-is-right"] if any("--clock-is-right" in (one.passes or "") for one in asked) else []
+        return " ".join([*(f"--confirm {one.step}" for one in asked if "--confirm" in (one.passes or "")), *clock])
+
     def to_json(self) -> str:
         worked_out = {name: asdict(getattr(self, name)) for name in ("goes", "left", "freed_later", "trash_left")}
         return json.dumps({**asdict(self), **worked_out}, ensure_ascii=False) + "\n"
+
+
+def words_of(said: str) -> dict[str, str]:
+    """Options, each with what is written behind it."""
+    found: dict[str, str] = {}
+    for part in f" {said}".split(" --")[1:]:
+        name, _, value = part.partition(" ")
+        found[f"--{name}"] = value.strip()
+    return found

@@ -216,12 +216,12 @@ def exceeding(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
 
 def _exceeding_data(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
     """The same, of objects and bytes."""
-    data, stored, recent = plan.removes_objects, plan.evidence.stored - seen.before, seen.recent + seen.before
+    data, stored = plan.removes_objects, plan.evidence.stored - seen.before
     if not data.objects:
         return []
     at_once = [
-        too_much("objects", data.objects, stored.objects, recent.objects, share),
-        too_much("bytes", data.bytes, stored.bytes, recent.bytes, share),
+        too_much("objects", data, stored, share, seen),
+        too_much("bytes", data, stored, share, seen),
     ]
     within_a_month = [
         shrinks("objects", plan, stored, data.objects, share, seen),
@@ -235,10 +235,12 @@ def _exceeding_data(plan: Plan, share: float, seen: Situation) -> list[TooMuch]:
     return found
 
 
-def too_much(what: str, going: int, total: int, recent: int, limit: float) -> TooMuch | None:
-    """Of all there is, with what went lately."""
-    if going + recent > Fraction(str(limit)) * (total + recent):
-        return TooMuch(what, going, total, limit, recent)
+def too_much(what: str, data: Amount, stored: Amount, limit: float, seen: Situation) -> TooMuch | None:
+    """Of all there is, with what went lately, and what goes before."""
+    going, total = sized(data, what), sized(stored, what)
+    recent, before = sized(seen.recent, what), sized(seen.before, what)
+    if going + recent + before > Fraction(str(limit)) * (total + recent + before):
+        return TooMuch(what, going, total, limit, recent, before)
     return None
 
 

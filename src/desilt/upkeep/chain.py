@@ -109,7 +109,8 @@ class Chain:
         else:
             report = runner.plan(job, self.repository, self.executor, request, limits, before=self._goes_before)
         self.reports[step.name] = report
-        found = replace(told(step.name, report), frees=self._frees(report))
+        section = Limits(**step.limits).words()
+        found = replace(told(step.name, report), frees=self._frees(report), section=section)
         if found.state is StepState.PARTLY:
             self._note(PARTLY)
         return found
