@@ -19,7 +19,6 @@ from scripts import run_script
 ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-WITH_PYTHON = [ROOT / "docs" / name for name in ("commands.md", "python.md")]  # whose blocks stand by themselves
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -67,18 +66,20 @@ def test_every_command_teaches(command):
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
 @pytest.mark.usefixtures("spark")
 def test_a_guide_runs_as_written(guide, tmp_path):
+    """What is for a shell in one shell, and then what is for Python in one process."""
     ended = run_script("\n".join(SHELL_BLOCK.findall(guide.read_text())), tmp_path)
     assert ended.code == 0, ended.err
+    python("\n".join(PYTHON_BLOCK.findall(guide.read_text())), tmp_path)
 
 
-@pytest.mark.parametrize("guide", WITH_PYTHON, ids=lambda path: path.name)
-def test_the_python_of_a_guide_runs_as_written(guide, tmp_path):
+def python(script, folder):
     """Without pandas, neither here nor on an executor: both find one that cannot be imported."""
-    script = "\n".join(PYTHON_BLOCK.findall(guide.read_text()))
-    (tmp_path / "blocked").mkdir()
-    (tmp_path / "blocked" / "pandas.py").write_text("raise ModuleNotFoundError('no pandas', name='pandas')")
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "blocked"), *filter(None, sys.path)])}
-    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True)
+    if not script:
+        return
+    (folder / "blocked").mkdir()
+    (folder / "blocked" / "pandas.py").write_text("raise ModuleNotFoundError('no pandas', name='pandas')")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "blocked"), *filter(None, sys.path)])}
+    result = subprocess.run([sys.executable, "-c", script], cwd=folder, env=env, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
 
 
