@@ -95,6 +95,7 @@ def test_branches_tell_what_they_reach_and_keep_alone(full):
 def test_folders_are_cut_where_somebody_wants(full):
     assert "models/deep/" in stats(full, HERE, depth=2).folders
     assert "models/deep/er/" in stats(full, HERE, depth=9).folders
+    assert set(stats(full, HERE).folders) == {"data/", "models/"}
     one = stats(full, HERE, folders=1)
     assert (len(one.folders), one.more_folders) == (1, 1)
 

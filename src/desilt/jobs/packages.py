@@ -2,10 +2,13 @@
 
 import re
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from desilt.domain.run import BESIDE
 from desilt.errors import BadRequest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "desilt.jobs"
 OURS = ("gc", "lifecycle", "expire", "collect")
@@ -13,8 +16,10 @@ NAME = re.compile(r"[a-z][a-z0-9]*")  # of a job: that of a command, and of a fo
 
 
 @cache
-def others() -> dict[str, EntryPoint]:
+def others() -> "dict[str, EntryPoint]":
     """What other packages bring; none may take the name of one of ours."""
+    from importlib.metadata import entry_points  # takes a tenth as long as a lake takes to list
+
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name, point in sorted(found.items()):
         if name in OURS or name in BESIDE:
@@ -26,5 +31,5 @@ def others() -> dict[str, EntryPoint]:
     return found
 
 
-def package_of(point: EntryPoint) -> str:
+def package_of(point: "EntryPoint") -> str:
     return point.dist.name if point.dist else "?"

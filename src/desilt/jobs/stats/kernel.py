@@ -79,14 +79,13 @@ class StatsJudge(Judge[StatsCounts]):
     def _count(self, counts: StatsCounts, rows: pa.Table, gone: Hashes) -> None:
         if not rows.num_rows:
             return
-        order = np.argsort(rows[HASH].to_numpy(), kind="stable")
-        hashes = rows[HASH].to_numpy()[order]
-        starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
-        there = ~present(hashes[starts], gone)
-        sizes = np.maximum.reduceat(rows["size_bytes"].to_numpy()[order], starts)[there]
-        times = rows["created_at"].cast(pa.int64()).fill_null(microseconds(self.now)).to_numpy()[order]
-        first = np.minimum.reduceat(times, starts)[there]
-        paths = rows["path"].take(pa.array(order[starts][there])).combine_chunks()
+        objects = rows.group_by(HASH, use_threads=False).aggregate(  # one that has two paths is below the first
+            [("size_bytes", "max"), ("created_at", "min"), ("path", "min")]
+        )
+        objects = objects.filter(pa.array(~present(objects[HASH].to_numpy(), gone)))
+        sizes = objects["size_bytes_max"].to_numpy()
+        first = objects["created_at_min"].cast(pa.int64()).fill_null(microseconds(self.now)).to_numpy()
+        paths = objects["path_min"].combine_chunks()
         made = pa.chunked_array([pa.array(first, pa.int64()).cast(MOMENT)])
         self._add(counts.age_objects, counts.age_bytes, list(AGES), ages(made, self.now), sizes)
         months = first.astype("datetime64[us]").astype("datetime64[M]")
