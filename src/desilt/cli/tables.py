@@ -66,7 +66,7 @@ def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") 
 
 def fitting(cells: Mapping[str, list[str]], width: int) -> dict[str, list[str]]:
     """As many columns as there is room for."""
-    found = dict(cells)
+    found = {column: some for column, some in cells.items() if column or any(some)}
     for least in LEAST:
         if _width(map(_natural, found.items())) <= width or len(found) <= FEW:
             break
