@@ -1,6 +1,5 @@
 """`desilt lifecycle`: committed objects that a policy calls old."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import BinaryIO
 
@@ -9,12 +8,12 @@ import click
 from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
+from desilt.cli.findings import show_findings, warn
 from desilt.cli.job import Words, plan_and_show, run_and_show, with_ask, with_limits
 from desilt.cli.metrics import with_metrics
-from desilt.cli.output import done, emit, json_line, shown, when
+from desilt.cli.output import done, json_line, when
 from desilt.cli.place import with_executor
 from desilt.cli.simulate import simulate
-from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy
 from desilt.domain.units import many
 from desilt.executors.executor import Executor
@@ -25,8 +24,6 @@ from desilt.jobs.lifecycle.kept_policy import Set
 from desilt.jobs.lifecycle.policy_file import read_policy, written
 from desilt.repository.protocol import Repository
 from desilt.sweep.limits import Limits
-
-HAS_ERRORS = 1  # the exit code of lint
 
 policy_argument = click.argument("file", type=click.File("rb"), metavar="POLICY")
 policy_option = click.option(
@@ -86,11 +83,7 @@ def lint(repository: Repository, file: BinaryIO, as_json: bool) -> None:
     An error is refused by `desilt lifecycle set`, a confirm needs --confirm there, a warning is told. The branches and
     paths are those of REPO. Exits with 0 if there is no error, with 1 if there is.
     """
-    found = linting.findings(repository, read(file))
-    rows = map(asdict, found)
-    emit(rows, ["level", "rule", "fact", "fix"], as_json=as_json, empty="There is nothing to say against it.")
-    if any(one.level == "error" for one in found):
-        raise click.exceptions.Exit(HAS_ERRORS)
+    show_findings(linting.findings(repository, read(file)), as_json=as_json)
 
 
 @lifecycle.command()
@@ -151,11 +144,6 @@ def with_policy(repository: Repository, ask: Words, file: BinaryIO | None, *, co
 
 def read(file: BinaryIO) -> Policy:
     return read_policy(decoded(file), name=label(file))
-
-
-def warn(found: Sequence[Lint]) -> None:
-    for one in found:
-        click.echo(f"warning: {shown(linting.told(one))}", err=True)
 
 
 def facts(repository: Repository, made: Set) -> dict[str, object]:

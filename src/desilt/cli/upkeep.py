@@ -8,10 +8,10 @@ import click
 from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.files import decoded, label
+from desilt.cli.findings import show_findings, warn
 from desilt.cli.job import CLOCK_HELP
-from desilt.cli.lifecycle import HAS_ERRORS, warn
 from desilt.cli.metrics import note, note_codes, with_metrics
-from desilt.cli.output import done, emit, json_line, when
+from desilt.cli.output import done, json_line, when
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
 from desilt.cli.tables import show_table
@@ -93,11 +93,7 @@ def lint(repository: Repository, file: BinaryIO, as_json: bool) -> None:
 
     Exits with 0 if there is no error, with 1 if there is, and with 2 where it cannot be read at all.
     """
-    found = keeping.findings(repository, read(file))
-    rows = map(asdict, found)
-    emit(rows, ["level", "rule", "fact", "fix"], as_json=as_json, empty="There is nothing to say against it.")
-    if any(one.level == "error" for one in found):
-        raise click.exceptions.Exit(HAS_ERRORS)
+    show_findings(keeping.findings(repository, read(file)), as_json=as_json)
 
 
 @upkeep.command()

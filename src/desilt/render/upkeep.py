@@ -19,6 +19,8 @@ COLOURS = {
 def render(report: UpkeepReport) -> str:
     """The page of an upkeep."""
     levels = [("Stored before", "held", report.stored), ("Stored at the end", "stays", report.left)]
+    if report.trash_left.objects:
+        levels.append(("In the trash then", "goes", report.trash_left))
     return page(
         "upkeep.html.j2",
         title=f"{report.repository} · upkeep · {report.run} · {report.now}",

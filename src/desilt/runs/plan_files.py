@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from desilt.errors import DamagedRun, NotFound
+from desilt.objects.file import ReadFile
 from desilt.objects.store import ObjectStore
 from desilt.runs.steps import PlanFile, Section
 
@@ -106,25 +107,12 @@ def _verified(store: ObjectStore, file: PlanFile, numbers: range) -> tuple[int, 
     return start, data
 
 
-class Window(io.RawIOBase):
+class Window(ReadFile):
     """Some bytes of a file, at their place in it; whoever reads beside them fails."""
 
     def __init__(self, data: bytes, start: int, size: int) -> None:
-        self._data, self._start, self._size = data, start, size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
+        super().__init__(size)
+        self._data, self._start = data, start
 
     def read(self, size: int = -1) -> bytes:
         at = self._at - self._start
