@@ -79,7 +79,11 @@ def test_a_key_given_twice_is_removed_once(store, take):
 
 
 def test_odd_names_are_taken_exactly(store, take):
-    kept = ["a", "b", "a/b", "%20", "a%2520b", "ü"] if not store.uri.startswith("file:") else ["b", "%20", "a%2520b"]
+    kept = ["b", "%20", "a%2520b"]
+    if not store.uri.startswith("file:"):
+        kept += ["a", "ü"]
+    if not store.uri.startswith("s3:"):  # SeaweedFS may lose an object where another has a folder (its issue 10910)
+        kept += ["a/b"]
     put_all(store, ODD_KEYS + kept)
     assert take(ODD_KEYS) == [Outcome(key, REMOVED) for key in ODD_KEYS]
     assert [key for key in listed(store) if not key.startswith("away/")] == sorted(kept)
