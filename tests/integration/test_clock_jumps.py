@@ -108,6 +108,25 @@ def test_the_trash_is_not_emptied_by_a_clock_that_has_jumped(machine):
     assert gone.objects == 1
 
 
+def test_the_trash_is_not_emptied_early_because_a_clock_was_behind(machine):
+    """What a run by such a clock moves there is dated too early: neither that nor the emptying passes unasked."""
+    repo, by_rule = machine.repo, parse({"l": {"prefix": "logs/", "days": 9}})
+    repo.put("main", "logs/new", b"x")
+    repo.put("main", "data/new", b"x")
+    repo.commit("main", "new")
+    machine.off = 20 * DAY
+    repo.put("main", "data/newer", b"x")
+    repo.commit("main", "newer")
+    machine.off = 12 * DAY
+    with pytest.raises(WrongTime, match="something was done here at"):
+        run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=by_rule, action=Action.TRASH), ALL)
+    with pytest.raises(WrongTime, match="something was done here at"):
+        purge.empty(repo, HERE)
+    machine.off = 21 * DAY
+    run(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=by_rule, action=Action.TRASH), ALL)
+    assert purge.empty(repo, HERE) == {}
+
+
 def test_a_month_of_quiet_is_no_jump_and_neither_is_a_lake_that_plans_alone(machine):
     repo = machine.repo
     repo.put("main", "logs/new", b"x")

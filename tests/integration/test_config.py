@@ -94,7 +94,12 @@ def test_profiles_are_chosen_by_name(cli, full, uri, here, monkeypatch):
         ("repo = ", "is not TOML"),
         ("[stats]\nfoldres = 3", "`desilt stats` has no option 'foldres'"),
         ("[stats]\nfolders = 'many'", "'many' is not a valid int"),
-        ("profiles = 3", "profiles is no table"),
+        ("profiles = 3", "profiles is no table of tables"),
+        ("[profiles]\np = 5", "profiles is no table of tables"),
+        ("[profiles.p]\nrepo = 5", "repo is 5; write a text"),
+        ("stats = 5", "nothing of `desilt` has 'stats'"),
+        ("[statts]\nfolders = 3", "`desilt` has no command 'statts'"),
+        ("colour = 'red'", "nothing of `desilt` has 'colour'"),
     ],
 )
 def test_a_file_that_means_nothing_is_told_with_its_place(cli, uri, here, text, told):
@@ -127,6 +132,61 @@ def test_help_needs_no_file_to_be_right(cli, here):
     assert cli("--version")[0] == 0
     assert cli("gc", "plan", "--help")[0] == cli("--help")[0] == 0
     assert cli("gc", "plan", "x#y")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[gc]\nmax_shares = "1%"', "nothing of `desilt gc` has 'max_shares'"),
+        ('[gc]\ntoo = "trash"', "nothing of `desilt gc` has 'too'"),
+        ('[gc.rn]\nto = "trash"', "`desilt gc` has no command 'rn'"),
+        ('[gc.run]\ntoo = "trash"', "`desilt gc run` has no option 'too'"),
+        ("[gc]\nmax_share = 48", "48 is not a text; write it in quotes"),
+        ("[gc]\nmax_share = true", "True is not a text"),
+        ("[gc]\nmax_share = nan", "nan is not a text"),
+    ],
+)
+@pytest.mark.usefixtures("full")
+def test_a_limit_that_is_misspelled_is_not_one_that_is_missing(cli, uri, here, text, told):
+    write(here, text)
+    code, out, err = cli("gc", "run", uri, "--confirm")
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_database_may_be_said_in_a_file(cli, uri, here):
+    write(here, f'repo = "{uri}"\ndb = "sqlite:///nowhere/at.all"\n[profiles.right]\ndb = "{database(uri)}"\n')
+    assert "/nowhere/at.all" in cli("stats")[2]
+    assert cli("--profile", "right", "stats")[0] == 0
+    assert cli("stats", "--db", database(uri))[0] == 0
+
+
+def database(uri):
+    return f"sqlite://{uri.partition('#')[0]}/desilt.db"
+
+
+def test_a_profile_that_is_typed_counts_before_all_that_is_not(cli, full, uri, here, tmp_path, monkeypatch):
+    write(tmp_path / "home" / "desilt", f'[profiles.test]\nrepo = "{uri}"\ndb = "{database(uri)}"\n')
+    write(here, 'repo = "./nowhere#mine"\n')
+    monkeypatch.setenv("DESILT_REPO", "./elsewhere#mine")
+    monkeypatch.setenv("DESILT_DB", "sqlite:///elsewhere.db")
+    assert cli("--profile", "test", "stats")[0] == 0
+    monkeypatch.setenv("DESILT_PROFILE", "test")
+    assert "elsewhere" in cli("stats")[2]
+    assert full
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [("GC_RUN_CONFIRM", "1", ("gc", "run")), ("UPKEEP_RUN_CONFIRM", "all", ("upkeep", "run", "--file", "up.json"))],
+)
+def test_a_variable_does_not_say_yes(cli, full, uri, here, monkeypatch, name, value, words):
+    (here / "up.json").write_text('{"gc": {"max_share": "100%"}}')
+    monkeypatch.setenv("DESILT_GC_RUN_MAX_SHARE", "100%")
+    monkeypatch.setenv(f"DESILT_{name}", value)
+    code, out, err = cli(*words, uri)
+    assert (code, "never carried out" in out + err) == (10, True)
+    assert full
 
 
 @pytest.mark.parametrize("table", ["gc", "gc.run"])

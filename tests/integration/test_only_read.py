@@ -78,6 +78,15 @@ def test_nothing_is_written(path, reader):
     assert sorted(found.name for found in path.parent.iterdir()) == ["lake.db"]
 
 
+def test_a_link_to_a_database_is_the_database(path, reader, tmp_path):
+    """Its log is beside the file, not beside the link."""
+    link = tmp_path / "elsewhere" / "lake.db"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    with closing(insert(path, stay=True)):
+        assert rows(SQLite(f"sqlite://{link}")) == rows(reader) == 1
+
+
 SCRIPT = """
     mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 77
     cd "$1"

@@ -20,6 +20,7 @@ from desilt.lake.gate import LakeGate
 from desilt.objects.local import LocalStore
 from desilt.objects.store import Outcome, Result
 from desilt.records import ledger, locks
+from desilt.records.holds import Hold, HoldKind
 from desilt.records.ledger import RunState
 from desilt.runs.report import Amount
 from desilt.runs.upkeep import StepState
@@ -29,7 +30,7 @@ from desilt.testing import oracle
 from desilt.upkeep import kept
 from desilt.upkeep.chain import Chain
 from desilt.upkeep.document import parse_upkeep
-from words import contents, days, later, put
+from words import add_hold, contents, days, later, put
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DOCUMENT = {
@@ -152,15 +153,80 @@ def test_a_dry_run_offers_no_yes_that_would_not_be_enough(full, uri, cli):
 
 
 def test_what_is_moved_to_the_trash_is_still_told(full):
-    document = {"gc": {"to": "trash", "max_share": "100%"}, "trash": {"older_than": "0d"}}
+    document = {"gc": {"to": "trash", "max_share": "100%"}, "trash": {"older_than": "1h"}}
     would = chain(full, document, sweeps=False)()
     assert would.trash_left == would.goes == would.steps[0].planned
     found = chain(full, document, confirm=["all"])()
-    assert found.trash == Amount()
-    assert found.trash_left == Amount()
-    assert found.steps[1].removed == would.steps[0].planned
-    again = chain(full, {"gc": {"to": "trash"}})()
+    assert (found.trash, found.trash_left) == (Amount(), would.trash_left)
+    days(full, 1)
+    again = chain(full, document)()
     assert again.stored == found.left
+    assert again.steps[1].removed == found.trash_left == again.trash
+    assert again.trash_left == Amount()
+
+
+def test_a_dry_run_knows_what_people_ordered_to_stay_in_the_trash(full):
+    chain(full, {"lifecycle": {**DOCUMENT["lifecycle"], "to": "trash"}}, confirm=["all"])()
+    add_hold(full, Hold("a-hold", HoldKind.PREFIX, "tmp/", "wait", full.clock(), None))
+    days(full, 8)
+    would, found = (chain(full, {"trash": {}}, sweeps=sweeps)() for sweeps in (False, True))
+    assert states(would) == states(found) == {"trash": StepState.NOTHING}
+    assert would.steps[0].why == found.steps[0].why == "14 are held by people's orders"
+    assert would.trash_left == found.trash_left == would.trash
+
+
+@pytest.mark.parametrize("names", [("lifecycle",), ("expire", "collect"), ("lifecycle", "gc")])
+def test_what_is_told_to_be_stored_is(full, names):
+    document = {name: DOCUMENT[name] for name in names}
+    held = oracle.stored(full) if "gc" in names else kept_by_something(full)
+    found = chain(full, document, confirm=["all"])()
+    assert found.stored == Amount(len(held), sum(held.values()))
+    now = oracle.stored(full) if "gc" in names else kept_by_something(full)
+    assert found.stored - found.goes == Amount(len(now), sum(now.values()))
+
+
+def kept_by_something(repo):
+    there = oracle.stored(repo)
+    return {address: there[address] for address in held_addresses(repo) if address in there}
+
+
+def held_addresses(repo):
+    """What any commit or staging area has."""
+    metaranges = {one.metarange for one in oracle.history(repo).values()}
+    committed = {one.address for some in oracle.contents(repo, metaranges).values() for one in some}
+    return committed | oracle.staged(repo)
+
+
+def test_what_a_branch_alone_has_is_not_all_that_is_stored(full):
+    full.create_branch("dev", "main")
+    found = chain(full, {"gc": {"branch": "dev"}}, sweeps=False)()
+    assert found.stored.objects == len(kept_by_something(full))
+
+
+def test_a_share_that_is_always_allowed_counts_over_a_month(repo):
+    """Whoever set it has not seen how small the lake became: many steps together are still held to it."""
+    for wave in range(6):
+        for number in range(2 ** (5 - wave)):
+            put(repo, "main", f"logs/{wave}/{number}", "x")
+        repo.commit("main", f"wave {wave}")
+        days(repo, 2)
+    days(repo, 60)
+    document = {"lifecycle": {"policy": {"rules": {"l": {"prefix": "logs/", "days": 100}}}, "max_share": "60%"}}
+    told, confirm = [], ["lifecycle"]
+    while StepState.REFUSED not in told:
+        (step,) = chain(repo, document, confirm=confirm)().steps
+        if step.state is not StepState.NOTHING:
+            told, confirm = [*told, step.state], []
+        days(repo, 2)
+    assert told == [StepState.DONE, StepState.DONE, StepState.REFUSED]  # the first was looked at
+    assert step.code == "shrinks"
+
+
+def test_sweeps_that_are_offered_after_a_refusal_are_let_pass_one_after_the_other(full, uri, cli):
+    found = chain(full, {"lifecycle": {"policy": DOCUMENT["lifecycle"]["policy"]}, "gc": {}})()
+    assert states(found) == dict.fromkeys(["lifecycle", "gc"], StepState.REFUSED)
+    for step in found.steps:
+        assert cli("sweep", uri, step.run, *step.passes.split())[0] == 0
 
 
 def test_a_step_that_is_not_due_waits_for_its_day(full):
@@ -172,6 +238,14 @@ def test_a_step_that_is_not_due_waits_for_its_day(full):
     assert found.steps[0].due == (full.clock() + timedelta(hours=3)).isoformat()  # a little early is no harm
     later(full, hours=3)
     assert states(chain(full, document)()) == {"gc": StepState.NOTHING}
+
+
+def test_a_run_of_one_branch_does_not_count_for_all(full):
+    document = {"gc": {"every": "7d", "max_share": "100%"}}
+    runner.run(uncommitted.job, full, HERE, uncommitted.job.ask(branch="main"), Limits(confirm=True, max_share=1.0))
+    assert states(chain(full, document, sweeps=False)())["gc"] is not StepState.NOT_DUE
+    chain(full, document, confirm=["all"])()
+    assert states(chain(full, document, sweeps=False)())["gc"] is StepState.NOT_DUE
 
 
 def test_a_run_by_hand_counts_and_one_that_was_refused_does_not(full):
@@ -261,9 +335,30 @@ def test_cut_off_in_a_step_the_next_upkeep_finishes_it(full, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             chain(full, confirm=["all"])()
     assert names(full, RunState.SWEEPING) == ["lifecycle"]
-    found = chain(full, confirm=["all"])()
+    would = chain(full, {"expire": DOCUMENT["expire"]}, sweeps=False)()
+    assert would.steps[0].why.startswith("run that was cut off, and is finished first")
+    found = chain(full, {"expire": DOCUMENT["expire"]}, confirm=["all"])()
     assert found.exit_code == 0
     assert names(full, RunState.SWEEPING) == []
+    assert [one.step for one in found.steps] == ["lifecycle", "expire"]
+    assert found.steps[0].why.startswith("finished a run that was cut off")
+    assert found.steps[0].removed == would.steps[0].planned
+    assert found.steps[0].removed.objects > 0
+
+
+def test_what_is_finished_in_part_is_told_in_the_exit_code(full, monkeypatch):
+    def dying(*_, **__):
+        raise KeyboardInterrupt
+
+    def failing(_store, keys, **_):
+        return [Outcome(key, Result.FAILED, "no") for key in keys]
+
+    monkeypatch.setattr(batches, "delete", dying)
+    with pytest.raises(KeyboardInterrupt):
+        chain(full, {"gc": {"max_share": "100%"}}, confirm=["all"])()
+    monkeypatch.setattr(batches, "delete", failing)
+    found = chain(full, {"expire": DOCUMENT["expire"]}, confirm=["all"])()
+    assert (found.exit_code, found.steps[0].state) == (3, StepState.PARTLY)
 
 
 def test_the_trash_is_emptied_last(full):

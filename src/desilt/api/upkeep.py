@@ -1,6 +1,6 @@
 """What a repository does about its past, in one document."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from desilt.api.calls import fitting
 from desilt.api.words import flag_of, text_of
@@ -45,7 +45,11 @@ class UpkeepFace:
         What is refused is told in the report, with an exit code; nothing is raised for it.
         """
         chain = self._chain(document, sweeps=True)
-        if isinstance(confirm, str) or not all(isinstance(one, str) for one in confirm):
+        if (
+            isinstance(confirm, str)
+            or not isinstance(confirm, Iterable)
+            or not all(isinstance(one, str) for one in confirm)
+        ):
             raise BadRequest(f"'confirm' is {confirm!r}; give the names of steps, such as ['gc'], or ['all']")
         chain.confirm = [text_of("confirm", one) or "" for one in confirm]
         chain.clock_is_right = flag_of("clock_is_right", clock_is_right)

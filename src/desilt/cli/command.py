@@ -24,6 +24,9 @@ class DesiltCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or {*ctx.help_option_names} & {*args}:
             return super().parse_args(ctx, args)
+        for one in self.params:
+            if isinstance(one, click.Option) and one.name in config.ONCE:
+                one.allow_from_autoenv = False
         ctx.default_map = {**config.defaults(self, ctx), **(ctx.default_map or {})}
         return super().parse_args(ctx, self._completed(ctx, list(args)))
 
@@ -33,6 +36,8 @@ class DesiltCommand(click.Command):
         asks = any(isinstance(one, RepoArgument) for one in self.params)
         if not asks:
             return args
+        if (db := config.typed(ctx, "db")) and not self._given(ctx, args).get("db"):
+            args = ["--db", db, *args]
         repo, ref = config.everywhere(ctx, REPO), config.everywhere(ctx, "ref")
         given = self._given(ctx, args).get(REPO)
         if repo is not None and not (isinstance(given, str) and is_repository(given)):

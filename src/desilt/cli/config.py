@@ -16,46 +16,53 @@ The nearest word counts: what is typed, then a variable, then the file beside th
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from desilt.domain.run import SAID_ONCE
 from desilt.errors.base import BadRequest
 
 FILE = "desilt.toml"
 PROFILES = "profiles"
 EVERYWHERE = ("repo", "ref", "db")  # words that are no command's own
-ONCE = ("confirm", "clock_is_right", "after_restore", "give_up", "force")  # a yes is to what somebody has looked at
-SAID, WRONG = "desilt.config", "desilt.config.wrong"
+ONCE = (*SAID_ONCE, "give_up", "force")  # a yes is to what somebody has looked at
+SAID, TYPED, WRONG = "desilt.config", "desilt.config.typed", "desilt.config.wrong"
 
 Settings = dict[str, Any]
 
 
-def chosen(context: click.Context, _option: click.Parameter, profile: str | None) -> None:
+def chosen(context: click.Context, option: click.Parameter, profile: str | None) -> None:
     """Take what files say as what is meant where nobody says otherwise."""
     try:
-        context.meta[SAID] = settings_of(profile)
+        context.meta[SAID], of_profile = settings_of(profile)
     except BadRequest as error:  # told by the command that would go by it; whoever asks for help is helped
         context.meta[WRONG] = error
+        return
+    if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE:
+        context.meta[TYPED] = of_profile
 
 
-def settings_of(profile: str | None) -> Settings:
-    """What files say, with what they say for one profile."""
-    settings, known = Settings(), set[str]()
+def settings_of(profile: str | None) -> tuple[Settings, Settings]:
+    """What files say, with what they say for one profile; and that alone."""
+    settings, of_profile, known = Settings(), Settings(), set[str]()
     for file in files():
         said = read(file)
         profiles = said.pop(PROFILES, {})
-        if not isinstance(profiles, dict):
-            raise BadRequest(f"{file}: {PROFILES} is no table; write [profiles.NAME]")
+        if not isinstance(profiles, dict) or not all(isinstance(one, dict) for one in profiles.values()):
+            raise BadRequest(f"{file}: {PROFILES} is no table of tables; write [profiles.NAME]")
+        for one in (said, *profiles.values()):
+            check_texts(file, one)
         known |= profiles.keys()
         settings = merged(settings, said)
-        if profile in profiles:
-            settings = merged(settings, profiles[profile])
+        of_profile = merged(of_profile, profiles.get(profile, {}))
     if profile is not None and profile not in known:
         there = f"there are {', '.join(sorted(known))}" if known else f"no {FILE} has any"
         raise BadRequest(f"there is no profile {profile!r}; {there}")
-    return settings
+    return merged(settings, of_profile), of_profile
 
 
 def files() -> Iterator[Path]:
@@ -82,10 +89,13 @@ def read(file: Path) -> Settings:
         raise BadRequest(f"{file} is not TOML: {error}; mend it") from None
     except OSError as error:
         raise BadRequest(f"{file} cannot be read: {error.strerror}; mend its mode, or take it away") from None
+    return said
+
+
+def check_texts(file: Path, said: Mapping[str, Any]) -> None:
     for name in EVERYWHERE:
         if name in said and not isinstance(said[name], str):
             raise BadRequest(f"{file}: {name} is {said[name]!r}; write a text, in quotes")
-    return said
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Settings:
@@ -98,58 +108,86 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Settings:
 
 
 def everywhere(context: click.Context, name: str) -> str | None:
-    """A word that is no command's own: from a variable, else from a file."""
-    said = os.environ.get(f"DESILT_{name.upper()}") or context.meta.get(SAID, {}).get(name)
+    """A word that is no command's own: from a profile that was typed, a variable, or a file."""
+    said = typed(context, name) or os.environ.get(f"DESILT_{name.upper()}") or context.meta.get(SAID, {}).get(name)
+    return None if said is None else str(said)
+
+
+def typed(context: click.Context, name: str) -> str | None:
+    """What the profile says that was chosen on the command line."""
+    said = context.meta.get(TYPED, {}).get(name)
     return None if said is None else str(said)
 
 
 def defaults(command: click.Command, context: click.Context) -> dict[str, Any]:
-    """What files say of one command: words of its own, and those of all commands beside it, as far as it has them."""
+    """What files say of one command: words of its own, and those of all commands beside it, as far as it has them.
+
+    A word that nobody would heed is refused: a limit that is misspelled must not be one that is missing.
+    """
     if WRONG in context.meta:
         raise context.meta[WRONG]
-    known = {str(option.name): option for option in command.params if isinstance(option, click.Option)}
-    said: dict[str, Any] = {}
     table: Any = context.meta.get(SAID, {})
-    for name in path_of(context):
+    said = {name: table[name] for name in EVERYWHERE if name in table and name == "db"}
+    for above, below in pairwise(contexts(context)):
+        if isinstance(above.command, click.Group):
+            check_names(above, above.command, table)
+        table = table.get(below.info_name, {})
         if not isinstance(table, Mapping):
-            break
-        table = table.get(name, {})
-        if isinstance(table, Mapping):
-            said |= {word.replace("-", "_"): value for word, value in table.items() if not isinstance(value, Mapping)}
-    odd = sorted(word for word in own_words(table) if word not in known and word not in aliases(known))
-    if odd:
-        raise BadRequest(
-            f"{FILE}: `{context.command_path}` has no option {odd[0]!r}; see `{context.command_path} --help`"
-        )
-    by_alias = aliases(known)
+            raise BadRequest(f"{FILE}: {below.info_name!r} is {table!r}; write a table, [{below.info_name}]")
+        said |= words_of(table)
+    known = options_of(command)
+    if odd := sorted(words_of(table).keys() - known.keys()):
+        where = context.command_path
+        raise BadRequest(f"{FILE}: `{where}` has no option {odd[0]!r}; see `{where} --help`")
     if yes := sorted(said.keys() & {*ONCE}):
         word = f"--{yes[0].replace('_', '-')}"
         raise BadRequest(f"{FILE}: {yes[0]!r} is said of what was looked at, each time; take it away, and say {word}")
-    return {by_alias.get(word, word): value for word, value in said.items() if word in known or word in by_alias}
+    return {known[word]: value for word, value in said.items() if word in known}
 
 
-def own_words(table: Any) -> list[str]:
-    """The words of the innermost table, which must be options of that very command."""
-    if not isinstance(table, Mapping):
-        return []
-    return [word.replace("-", "_") for word, value in table.items() if not isinstance(value, Mapping)]
+def check_names(context: click.Context, group: click.Group, table: Mapping[str, Any]) -> None:
+    """Tables are called as commands are, and what is said of all commands of a group is an option of some."""
+    names = group.list_commands(context)
+    where = f"`{context.command_path}`"
+    for name, value in table.items():
+        if isinstance(value, Mapping) and name not in names:
+            raise BadRequest(f"{FILE}: {where} has no command {name!r}; see {where[:-1]} --help`")
+    if odd := sorted(words_of(table).keys() - (below(context, group) if context.parent else {*EVERYWHERE})):
+        raise BadRequest(f"{FILE}: nothing of {where} has {odd[0]!r}; see {where[:-1]} --help`")
 
 
-def aliases(known: Mapping[str, click.Option]) -> dict[str, str]:
-    """Options by what people write, where programs call them otherwise: ``to`` is ``action``."""
-    return {
+def below(context: click.Context, group: click.Group) -> set[str]:
+    """The options of all commands of a group."""
+    found: set[str] = set()
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            found |= below(context, command)
+        elif command is not None:
+            found |= options_of(command).keys()
+    return found
+
+
+def words_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table says by itself."""
+    return {word.replace("-", "_"): value for word, value in table.items() if not isinstance(value, Mapping)}
+
+
+def options_of(command: click.Command) -> dict[str, str]:
+    """Options by what people write, and as programs call them: ``to`` is ``action``."""
+    known = {str(option.name): option for option in command.params if isinstance(option, click.Option)}
+    written = {
         word.removeprefix("--").replace("-", "_"): name
         for name, option in known.items()
         for word in option.opts
         if word.startswith("--")
     }
+    return {name: name for name in known} | written
 
 
-def path_of(context: click.Context) -> list[str]:
-    """The words between `desilt` and the command's end."""
-    found: list[str] = []
-    here: click.Context | None = context
-    while here is not None and here.parent is not None:
-        found.append(str(here.info_name))
-        here = here.parent
+def contexts(context: click.Context) -> list[click.Context]:
+    """From `desilt` to the command."""
+    found = [context]
+    while found[-1].parent is not None:
+        found.append(found[-1].parent)
     return found[::-1]

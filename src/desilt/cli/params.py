@@ -1,7 +1,7 @@
 """Kinds of values that several commands take: moments, lengths of time, shares."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -12,15 +12,16 @@ T = TypeVar("T")
 
 
 class Spelled(click.ParamType[T]):
-    """What people write, read by ``read``; a value that was read before, a default say, is left as it is."""
+    """What people write, read by ``read``; the default is left as it is, and nothing else that is no text."""
 
     def __init__(self, name: str, read: Callable[[str], T]) -> None:
         self.name, self._read = name, read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
         if not isinstance(value, str):
-            given: T = value
-            return given
+            if param is None or value is not param.default:  # a file says it
+                self.fail(f"{value!r} is not a text; write it in quotes", param, ctx)
+            return cast("T", value)
         try:
             return self._read(value)
         except BadRequest as error:

@@ -4,9 +4,10 @@ import click
 
 from desilt.cli.changes import as_json as in_json
 from desilt.cli.changes import change_of
-from desilt.cli.command import DesiltGroup
+from desilt.cli.command import REPO, DesiltGroup
 from desilt.cli.common import with_repository
 from desilt.cli.complete import runs as runs_known
+from desilt.cli.config import everywhere
 from desilt.cli.output import done, emit, one_line
 from desilt.cli.reports import show as show_report
 from desilt.cli.run_files import export, open_page
@@ -22,7 +23,8 @@ class ListedByDefault(DesiltGroup):
     """`desilt runs REPO` is `desilt runs list REPO`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+        named = bool(args) or everywhere(ctx, REPO) is not None
+        if named and (not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names)):
             args.insert(0, "list")
         return super().parse_args(ctx, args)
 

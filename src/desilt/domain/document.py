@@ -63,7 +63,7 @@ def unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise bad("policy", f"{shown(name)} is there twice", "give one of them another name, or take it out")
+            raise bad("document", f"{shown(name)} is there twice", "give one of them another name, or take it out")
         found[name] = value
     return found
 

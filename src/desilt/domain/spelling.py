@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from desilt.domain.keep_rules import BUCKETS, KeepCounts
 from desilt.errors import BadRequest
 
+LONGEST = timedelta(days=36_500)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -28,7 +29,10 @@ def read_span(text: str) -> timedelta:
     match = re.fullmatch(r"(\d{1,6})([smhdw])", text.strip())
     if match is None:
         raise BadRequest(f"{text!r} is not a length of time; write 90m, 12h or 7d")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
+    found = timedelta(**{UNITS[match[2]]: int(match[1])})
+    if found > LONGEST:
+        raise BadRequest(f"{text!r} is longer than a hundred years; write less")
+    return found
 
 
 def read_day_or_span(text: str) -> datetime | timedelta:

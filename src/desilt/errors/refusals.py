@@ -95,7 +95,7 @@ class TooMuch(Refused):
         gone = recent + before
         share = (going + gone) / (total + gone) if total + gone else 1.0
         self.share = min(ceil(share * 100) / 100, 1.0)
-        self.let_pass = {"max_share": self.share}
+        self.let_pass = {"max_share": self.share, "confirm": True}
         super().__init__(
             f"{going:,} of {total:,} {what} would go{others}{lately}: {share:.0%}, the limit is {limit:.0%}",
             "look at the plan, then raise --max-share if it is right",
@@ -109,7 +109,7 @@ class Shrinks(TooMuch):
         self.what, self.left, self.largest, self.limit = what, left, largest, limit
         share = (largest - left) / largest if largest else 1.0
         self.share = min(ceil(share * 100) / 100, 1.0)
-        self.let_pass = {"max_share": self.share}
+        self.let_pass = {"max_share": self.share, "confirm": True}
         Refused.__init__(
             self,
             f"{left:,} {what} would be left of the {largest:,} that there were on {at:%Y-%m-%d}: "

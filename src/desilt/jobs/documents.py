@@ -33,7 +33,7 @@ def read_document(text: str, *, kind: str, name: str = "") -> object:
     try:
         return from_json(text) if is_json else from_yaml(text, kind)
     except RecursionError:
-        raise BadRequest(f"{name or kind}: it is nested too deeply; a {kind} has few levels") from None
+        raise BadRequest(f"{name or kind}: it is nested too deeply; one has few levels") from None
     except json.JSONDecodeError as error:
         fix = "mend it, or call the file .yaml if it is YAML"
         raise BadRequest(f"{name or kind}:{error.lineno}: this is not JSON, {error.msg}; {fix}") from None
@@ -49,7 +49,7 @@ def given_document(given: Mapping[str, Any] | os.PathLike[str] | str, *, kind: s
     if isinstance(given, Mapping):
         return dict(given)
     if not isinstance(given, str | os.PathLike):
-        raise BadRequest(f"a {kind} is a mapping, a text or a path, not {type(given).__name__}")
+        raise BadRequest(f"{kind}: it is to be a mapping, a text or a path, not {type(given).__name__}")
     if isinstance(given, str) and ("\n" in given or ": " in given or given.lstrip().startswith("{")):
         return read_document(given, kind=kind)
     path = Path(given)
@@ -58,7 +58,7 @@ def given_document(given: Mapping[str, Any] | os.PathLike[str] | str, *, kind: s
     except FileNotFoundError:
         raise NotFound(f"{kind} file", str(given), "give a path, a mapping, or the text itself") from None
     except UnicodeDecodeError:
-        raise BadRequest(f"{str(given)!r} is not UTF-8; give a {kind} as JSON or YAML") from None
+        raise BadRequest(f"{str(given)!r} is not UTF-8; write {kind} as JSON or YAML") from None
     except OSError as error:
         raise BadRequest(f"{str(given)!r} cannot be read: {error.strerror}") from None
 

@@ -15,6 +15,8 @@ from desilt.runs.report import Amount, Objection
 from desilt.sweep.guard import guard, objections, passing
 from desilt.sweep.limits import Limits
 
+NOTHING = Amount()
+
 
 def against(
     job: Job[Any], repository: Repository, made: Plan, limits: Limits, before: Amount
@@ -30,13 +32,15 @@ def against(
     return tuple(found), passing(made, limits, seen)
 
 
-def refusal(job: Job[Any], repository: Repository, run_id: str, limits: Limits) -> tuple[Refused | None, Limits | None]:
+def refusal(
+    job: Job[Any], repository: Repository, run_id: str, limits: Limits, before: Amount = NOTHING
+) -> tuple[Refused | None, Limits | None]:
     """What they would say to a sweep of a plan that was made before, now; and the limits that they would let pass."""
     folder = Folder(repository.store, repository.prefix, folders.find(repository.store, repository.prefix, run_id))
     made = plans.read(folder, repository.secret)
     if made.job != job.name:
         raise BadRequest(f"plan {made.run} is one of {made.job!r}, not of {job.name!r}; ask the job that made it")
-    seen = situation(job, repository, made)
+    seen = replace(situation(job, repository, made), before=before)
     try:
         guard(made, limits, seen, resuming=False)
     except Refused as reason:

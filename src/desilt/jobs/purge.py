@@ -29,7 +29,7 @@ from desilt.repository.snapshot import Snapshot
 from desilt.runs.folder import trash_of
 from desilt.runs.report import Amount
 from desilt.sweep.batches import ROWS_TO_A_REMOVAL
-from desilt.sweep.guard import check_jump
+from desilt.sweep.guard import check_clock_moved
 from desilt.sweep.purge import Heap, Purged, purge
 
 DAYS = timedelta(days=7)
@@ -49,10 +49,7 @@ def empty(
 ) -> dict[str, Purged]:
     """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
     now = repository.clock()
-    if not clock_is_right:
-        check_jump(now, repository.gate.quiet_since())
-    check_clock(repository)
-    repository.gate.check()
+    check(repository, clock_is_right=clock_is_right)
     wanted = None if run_id is None else swept_run(repository, run_id).id
     with locks.held(repository.records, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
         repository.gate.begin(lock, None, now=now, clock_is_right=clock_is_right)
@@ -78,14 +75,29 @@ def empty(
     return found
 
 
-def due_to_go(repository: Repository, older_than: timedelta) -> Amount:
-    """How much has been in the trash for so long."""
+def due_to_go(
+    repository: Repository, executor: Executor, older_than: timedelta, *, clock_is_right: bool = False
+) -> tuple[Amount, int]:
+    """How much :func:`empty` would remove now; and how many runs stay because people ordered something of theirs."""
     now, found = repository.clock(), Amount()
+    check(repository, clock_is_right=clock_is_right)
+    runs = [run for run, at in in_trash(repository) if now - at >= older_than]
+    held = ordered(repository, executor, repository.source(executor).snapshot(now), runs) if runs else {}
     with repository.records.read() as tx:
-        for run, at in in_trash(repository):
-            if now - at >= older_than:
+        for run in runs:
+            if run not in held:
                 found += Amount(*tombstones.total_in(tx, repository.uid, State.TRASHED, run=run))
-    return found
+    return found, sum(held.values())
+
+
+def check(repository: Repository, *, clock_is_right: bool) -> None:
+    """Refuse to go on by a clock that cannot be right, or with records that know less than the store."""
+    gate = repository.gate
+    quiet = gate.quiet_since()  # before the store is asked for the time
+    if not clock_is_right:
+        check_clock_moved(repository.clock(), quiet, gate.last_trace())
+    check_clock(repository)
+    gate.check()
 
 
 def purged(gone: Purged) -> int:

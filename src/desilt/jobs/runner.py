@@ -17,7 +17,7 @@ from desilt.errors import BadRequest, Conflict, MissingTable
 from desilt.executors.executor import Executor
 from desilt.jobs import registry
 from desilt.jobs.execution import execute
-from desilt.jobs.guarded import against
+from desilt.jobs.guarded import NOTHING, against
 from desilt.jobs.job import Job, Mark, Request, Work
 from desilt.jobs.report import planned, publish
 from desilt.jobs.situation import check_clock
@@ -36,7 +36,6 @@ from desilt.sweep.limits import Limits
 from desilt.sweep.sweep import Sweep
 
 DEFAULT = Limits()
-NOTHING = Amount()
 log = logger(__name__)
 
 
@@ -76,6 +75,16 @@ def run(
         finished = [finish(repository, executor, row, limits, lock) for row in unfinished(repository)]
         made, report = _plan(job, repository, executor, wanted, opened, probed, limits)
         return [*filter(None, finished), execute(job, Sweep(repository, made, lock, executor), report, limits)]
+
+
+def finish_all(repository: Repository, executor: Executor, limits: Limits = DEFAULT) -> list[Report]:
+    """Finish what earlier runs left unfinished; a report of each that was."""
+    if not unfinished(repository):
+        return []
+    with locks.held(repository.records, repository.uid, run="finish") as lock:
+        repository.gate.settle_moves()
+        found = [finish(repository, executor, row, limits, lock) for row in unfinished(repository)]
+    return [one for one in found if one is not None]
 
 
 def sweep(repository: Repository, executor: Executor, run_id: str, limits: Limits = DEFAULT) -> Report:

@@ -44,6 +44,7 @@ def situation(job: Job[Any], repository: Repository, made: Plan) -> Situation:
         ask_again_from=standing.ask_again_from,
         since_copy=None if job.traits.keeps_copied else standing.since_copy,
         quiet_since=quiet,
+        last_trace=gate.last_trace(),
     )
 
 

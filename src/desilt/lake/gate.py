@@ -75,6 +75,12 @@ class LakeGate:
                 traces.suspect(tx, core.uid, found, now)
         return found
 
+    def last_trace(self) -> datetime | None:
+        if isinstance(self._core.clock, ManualClock):
+            return None
+        with self._core.database.read() as tx:
+            return traces.last(tx, self._core.uid)
+
     def begin(self, lock: Lock, run: RunRow | None, *, now: datetime, clock_is_right: bool) -> None:
         """On record in the database and beside the objects."""
         with moves.moving(self._core) as move:

@@ -19,15 +19,15 @@ LATELY = timedelta(
 )  # where there was no run: what was done since, by a clock that has jumped, says nothing for it
 SOURCES = (
     "SELECT created_at AS at FROM commits WHERE repository = ?",
-    "SELECT created_at FROM branches WHERE repository = ?",
-    "SELECT created_at FROM tags WHERE repository = ?",
-    "SELECT made_at FROM holds WHERE repository = ?",
-    "SELECT set_at FROM policies WHERE repository = ?",
-    "SELECT started_at FROM runs WHERE repository = ?",
-    "SELECT ended_at FROM runs WHERE repository = ?",
-    "SELECT dropped_at FROM dropped WHERE repository = ?",
-    "SELECT opened_at FROM partitions WHERE branch IN (SELECT uid FROM branches WHERE repository = ?)",
-    "SELECT expires_at - ticket_life FROM tickets JOIN repositories ON uid = repository WHERE repository = ?",
+    "SELECT created_at AS at FROM branches WHERE repository = ?",
+    "SELECT created_at AS at FROM tags WHERE repository = ?",
+    "SELECT made_at AS at FROM holds WHERE repository = ?",
+    "SELECT set_at AS at FROM policies WHERE repository = ?",
+    "SELECT started_at AS at FROM runs WHERE repository = ?",
+    "SELECT ended_at AS at FROM runs WHERE repository = ?",
+    "SELECT dropped_at AS at FROM dropped WHERE repository = ?",
+    "SELECT opened_at AS at FROM partitions WHERE branch IN (SELECT uid FROM branches WHERE repository = ?)",
+    "SELECT expires_at - ticket_life AS at FROM tickets JOIN repositories ON uid = repository WHERE repository = ?",
 )
 MENDED = "quiet_seen_at > ? AND quiet_since >= ?"  # the clock is back where it was
 
@@ -58,6 +58,13 @@ def quiet_since(tx: Transaction, core: Core, now: datetime, others: Iterable[dat
         *(*values, begin, microseconds(now), GAP // timedelta(microseconds=1), _called_right(tx, core.uid, now)),
     )
     return None if gap is None else moment(gap)
+
+
+def last(tx: Transaction, repository: str) -> datetime | None:
+    """The latest trace of anybody: later than now, it is one of a clock that was ahead, or now is behind."""
+    found = [_only(tx, f"SELECT MAX(at) FROM ({source}) AS traces", repository) for source in SOURCES]
+    known = [one for one in found if one is not None]
+    return moment(max(known)) if known else None
 
 
 def _last_run(tx: Transaction, repository: str, now: datetime) -> int | None:

@@ -12,6 +12,7 @@ from desilt.errors import StorageFailed
 
 def may_write(path: Path) -> bool:
     """Whether this process may change a database; one that is not there yet is for whoever makes it."""
+    path = path.resolve()  # as SQLite does, and has its log there
     return not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK))
 
 
@@ -19,6 +20,7 @@ def may_write(path: Path) -> bool:
 def looked_at(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
     """A connection for one transaction. Where somebody writes, SQLite reads their log and sees one moment;
     where nobody does, it is told that the file stays as it is, and that it did is checked at the end."""
+    path = path.resolve()
     before = _state(path)
     log = log_of(path)
     stays = not (log.exists() and log.stat().st_size)

@@ -107,6 +107,9 @@ class Gate(Protocol):
     def quiet_since(self, *others: datetime | None) -> datetime | None:
         """The last that was done here before the clock may have jumped; ``others`` are traces known besides."""
 
+    def last_trace(self) -> datetime | None:
+        """The latest that anything was done here, by whichever clock; None where the clock is meant to be moved."""
+
     def begin(self, lock: Lock, run: RunRow | None, *, now: datetime, clock_is_right: bool) -> None:
         """The guard let a run pass; with its row, it is on record before it removes anything."""
 

@@ -65,6 +65,7 @@ class Situation:
     recovered: int = -1  # the generation at which a restored database was brought up to what the store knows
     ask_again_from: datetime | None = None  # what was agreed to before then is asked again
     since_copy: datetime | None = None  # from when on what is staged may be lost with a database
+    last_trace: datetime | None = None  # of anybody, by whichever clock
     quiet_since: datetime | None = None  # the last trace of anybody before a gap that a clock may have jumped over
 
     @property
@@ -177,7 +178,16 @@ def about_clocks(plan: Plan, limits: Limits, seen: Situation) -> Iterator[Refuse
     last = max((run.ended_at or run.started_at for run in seen.runs if run.job == plan.job), default=seen.now)
     if last - seen.now > CLOCK_MARGIN:
         yield WrongTime(seen.now, last, "the last run was at", f"mend this one; {AT_ANY_CLOCK}", CLOCK_IS_RIGHT)
+    else:
+        yield from about_a_clock_behind(seen.now, seen.last_trace)
     yield from about_a_jump(seen.now, seen.quiet_since)
+
+
+def about_a_clock_behind(now: datetime, last_trace: datetime | None) -> Iterator[Refused]:
+    """What is done by it is dated too early, and would be old too soon once the clock is mended."""
+    if last_trace is not None and last_trace - now > CLOCK_MARGIN:
+        way_out = f"mend this one; {AT_ANY_CLOCK}"
+        yield WrongTime(now, last_trace, "something was done here at", way_out, CLOCK_IS_RIGHT)
 
 
 def about_a_jump(now: datetime, quiet_since: datetime | None) -> Iterator[Refused]:
@@ -187,8 +197,9 @@ def about_a_jump(now: datetime, quiet_since: datetime | None) -> Iterator[Refuse
         yield WrongTime(now, quiet_since, "but before that nothing was done here since", way_out, CLOCK_IS_RIGHT)
 
 
-def check_jump(now: datetime, quiet_since: datetime | None) -> None:
-    for reason in about_a_jump(now, quiet_since):
+def check_clock_moved(now: datetime, quiet_since: datetime | None, last_trace: datetime | None) -> None:
+    """Refuse to go by a clock that has jumped ahead, or fell behind."""
+    for reason in (*about_a_jump(now, quiet_since), *about_a_clock_behind(now, last_trace)):
         raise reason
 
 
@@ -265,7 +276,7 @@ def sized(amount: Amount, what: str) -> int:
 
 def row(plan: Plan, limits: Limits, seen: Situation, fence: int) -> RunRow:
     """The run as it begins: on record before anything is removed."""
-    agreed = limits.max_share > MAX_SHARE and bool(exceeding(plan, MAX_SHARE, seen))
+    agreed = limits.confirm and limits.max_share > MAX_SHARE and bool(exceeding(plan, MAX_SHARE, seen))
     return RunRow(
         plan.run,
         plan.job,

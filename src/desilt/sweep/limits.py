@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from math import ceil
 
+from desilt.errors import BadRequest
+
 MAX_SHARE = 0.3
 
 
@@ -19,6 +21,12 @@ class Limits:
     confirm: bool = False
     after_restore: bool = False
     clock_is_right: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_share <= 1:  # what is no number is neither
+            raise BadRequest(f"'max_share' is {self.max_share}; give a share from 0 to 1, or such as '30%'")
+        if self.max_objects is not None and self.max_objects < 0:
+            raise BadRequest(f"'max_objects' is {self.max_objects}; give how many may go, 0 for none")
 
     def words(self) -> str:
         """What to write behind a command for it to have these limits."""

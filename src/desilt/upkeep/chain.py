@@ -16,10 +16,12 @@ from desilt.domain.run import UPKEEP, Run, new_run
 from desilt.errors import BadRequest, DesiltError, NotFound, Refused
 from desilt.executors.executor import Executor
 from desilt.jobs import registry, runner
+from desilt.jobs.guarded import refusal
 from desilt.jobs.job import Job, Request
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.pins.pins import pins
 from desilt.jobs.purge import DAYS, due_to_go, empty
+from desilt.jobs.unfinished import unfinished
 from desilt.logs import logger, under_way
 from desilt.records import removals as tombstones
 from desilt.records.removals import State
@@ -34,9 +36,11 @@ from desilt.sweep.limits import Limits
 from desilt.sweep.purge import Purged
 from desilt.upkeep.document import POLICY, TRASH, StepWish, Upkeep
 from desilt.upkeep.due import due_at
+from desilt.upkeep.outcomes import cut_off, finished, ordered_to_stay, told
 from desilt.upkeep.overlap import freed_besides
 
 ALL = "all"
+DEFAULT = Limits()
 REFUSED, PARTLY = 10, 3  # exit codes
 log = logger(__name__)
 
@@ -65,12 +69,32 @@ class Chain:
         with under_way(opened.id):
             self.repository.gate.settle_moves()
             trash = self._trash()
+            self._finish()
             for step in self.upkeep.steps:
                 began = time.monotonic()
                 found = self._carried_out(step)
                 self.done.append(replace(found, seconds=round(time.monotonic() - began, 3)))
                 log.info("%s: %s%s", step.name, found.state, f", {found.why}" if found.why else "")
             return self._told(opened, now, trash)
+
+    # ---- what was cut off before
+
+    def _finish(self) -> None:
+        """Runs that were cut off come first; each is told like a step."""
+        left = unfinished(self.repository)
+        if not self.sweeps:
+            self.done.extend(cut_off(self.repository, row) for row in left)
+            return
+        try:
+            reports = runner.finish_all(self.repository, self.executor, Limits(clock_is_right=self.clock_is_right))
+        except DesiltError as reason:
+            self.done.append(self._stopped_by(left[0].job if left else UPKEEP, reason))
+            return
+        for report in reports:
+            self.reports[report.job] = report
+            self.done.append(finished(report))
+            if self.done[-1].state is StepState.PARTLY:
+                self._note(PARTLY)
 
     # ---- one step
 
@@ -86,19 +110,32 @@ class Chain:
         act = self._empty if step.name == TRASH else self._job
         try:
             return act(step)
-        except Refused as reason:
+        except DesiltError as reason:
+            return self._stopped_by(step.name, reason, Limits(**step.limits))
+
+    def _stopped_by(self, name: str, reason: DesiltError, limits: Limits = DEFAULT) -> StepReport:
+        """What kept a step from being done: a refusal of its own, or one that is about the lake, or a failure."""
+        if isinstance(reason, Refused):
             self._note(REFUSED)
             stops = any(one.of_lake for one in reason.all)
-            state = StepState.FAILED if stops else StepState.REFUSED
             facts = "; ".join(one.fact for one in reason.all) or str(reason)
-            refused = StepReport(step.name, state, facts, reason.code, reason.run, passes=reason.passes)
-            return replace(refused, planned=self._planned(step.name, reason.run))
-        except (BadRequest, NotFound) as reason:
-            self._note(REFUSED)
-            return StepReport(step.name, StepState.REFUSED, str(reason), reason.code, passes=None)
-        except DesiltError as error:
-            self._note(error.exit_code)
-            return StepReport(step.name, StepState.FAILED, str(error), error.code, passes=None)
+            found = StepReport(name, StepState.FAILED if stops else StepState.REFUSED, facts, reason.code, reason.run)
+            passes = self._passes(name, reason, limits)
+            return replace(found, planned=self._planned(name, reason.run), passes=passes)
+        own = isinstance(reason, BadRequest | NotFound)
+        self._note(REFUSED if own else reason.exit_code)
+        state = StepState.REFUSED if own else StepState.FAILED
+        return StepReport(name, state, str(reason), reason.code, passes=None)
+
+    def _passes(self, name: str, reason: Refused, limits: Limits) -> str | None:
+        """What would let its plan pass, once those have that were refused before it."""
+        if not reason.run or not self.refused:
+            return reason.passes
+        before = sum((report.data for report in self.refused.values()), Amount())
+        with suppress(DesiltError):
+            enough = refusal(registry.find(name), self.repository, reason.run, limits, before)[1]
+            return None if enough is None else enough.words()
+        return reason.passes
 
     def _job(self, step: StepWish) -> StepReport:
         job = registry.find(step.name)
@@ -138,13 +175,15 @@ class Chain:
         """The trash."""
         age = step.words.get("older_than", DAYS)
         if not self.sweeps:
-            would = due_to_go(self.repository, age)
-            return StepReport(step.name, StepState.PLANNED if would.objects else StepState.NOTHING, planned=would)
+            right = self.clock_is_right
+            would, held = due_to_go(self.repository, self.executor, age, clock_is_right=right)
+            state = StepState.PLANNED if would.objects else StepState.NOTHING
+            return StepReport(step.name, state, ordered_to_stay(held), planned=would)
         found = empty(self.repository, self.executor, older_than=age, clock_is_right=self.clock_is_right)
         gone = sum(found.values(), Purged())
         if gone.failed:
             self._note(PARTLY)
-        why = f"{gone.held:,} are held by people's orders" if gone.held else ""
+        why = ordered_to_stay(gone.held)
         state = StepState.PARTLY if gone.failed else StepState.DONE if gone.objects else StepState.NOTHING
         amount = Amount(gone.objects, gone.bytes)
         return StepReport(step.name, state, why, planned=amount, removed=amount)
@@ -184,12 +223,13 @@ class Chain:
 
     def _stored(self) -> Amount:
         """What there was before: what garbage collection has listed, or else what anything keeps."""
-        listed = self.reports.get("gc") or self.refused.get("gc")
+        gc = [step for step in self.upkeep.steps if step.name == "gc" and not step.words.get("branch")]
+        listed = (self.reports.get("gc") or self.refused.get("gc")) if gc else None
+        taken = sum((one.removed - one.tables for one in self.done if one.step not in ("gc", TRASH)), Amount())
         if listed is not None:
-            taken = sum((one.removed - one.tables for one in self.done if one.step not in ("gc", TRASH)), Amount())
             return listed.stored + taken
         try:
-            return pins(self.repository, self.executor, limit=0).total
+            return pins(self.repository, self.executor, limit=0).total + taken
         except DesiltError:
             return Amount()
 
@@ -222,25 +262,6 @@ class Chain:
         for name in self.confirm:
             if name not in steps and name != ALL:
                 raise BadRequest(f"{name!r} is no step of this upkeep; there are {', '.join([*steps, ALL])}")
-
-
-def told(step: str, report: Report) -> StepReport:
-    """What a run of a job came to, as a step."""
-    found = StepReport(
-        step,
-        StepState.NOTHING,
-        run=report.run,
-        action=report.action,
-        planned=report.removed,
-        tables=report.tables,
-        history=report.history,
-    )
-    if report.swept is None:
-        state = StepState.PLANNED if report.does else StepState.NOTHING
-        return replace(found, state=state, objections=report.objections, passes=report.passes)
-    removed = Amount(report.swept.removed, report.swept.bytes)
-    state = StepState.PARTLY if report.swept.failed else StepState.DONE if report.does else StepState.NOTHING
-    return replace(found, state=state, removed=removed)
 
 
 def _opened(repository: Repository, now: datetime) -> Run:

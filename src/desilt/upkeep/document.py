@@ -12,6 +12,7 @@ from typing import Any
 
 from desilt.domain.document import bad, fields, flag, nearest, text
 from desilt.domain.policy import Policy, parse
+from desilt.domain.run import SAID_ONCE
 from desilt.domain.spelling import read_span
 from desilt.errors import BadRequest
 from desilt.jobs import registry
@@ -21,6 +22,7 @@ from desilt.jobs.options import options_of
 from desilt.sweep.limits import Limits
 
 KIND = "upkeep"
+HOUR = timedelta(hours=1)
 TRASH = "trash"
 DESCRIPTION, EVERY, ENABLED, TO, POLICY = "description", "every", "enabled", "to", "policy"
 LIMITS = ("max_share", "max_objects", "allow_empty")  # others are said once, not for ever
@@ -75,7 +77,17 @@ def parse_upkeep(document: object) -> Upkeep:
     wanted = [step for step in steps if step is not None]
     if not wanted:
         raise bad(KIND, "it wants nothing", f"write a section for one of {', '.join(known)}")
-    return Upkeep(dict(said), tuple(in_order(wanted)))
+    return Upkeep(_whole(said, wanted), tuple(in_order(wanted)))
+
+
+def _whole(said: Mapping[str, Any], steps: Iterable[StepWish]) -> dict[str, Any]:
+    """What was written, with what a file says in place of its name: the file may not be there later."""
+    found = dict(said)
+    for step in steps:
+        policy = step.words.get(POLICY)
+        if policy is not None and not isinstance(found[step.name][POLICY], Mapping):
+            found[step.name] = {**found[step.name], POLICY: policy.to_json()}
+    return found
 
 
 def in_order(steps: Iterable[StepWish]) -> Iterator[StepWish]:
@@ -101,14 +113,18 @@ def _step(name: str, section: object) -> StepWish | None:
     told = {word: value for word, value in said.items() if word != ENABLED}
     if name == TRASH:
         fields(name, told, ("older_than",))
-        return StepWish(name, {word: _span(name, told, word) for word in told})
+        age = _span(name, told, "older_than") if told else HOUR
+        if age < HOUR:
+            raise bad(name, f"older_than is {told['older_than']}", "write at least 1h: what was just moved there stays")
+        return StepWish(name, {"older_than": age} if told else {})
     job = registry.find(name)
-    can = [word for word in job.words if word not in ASKED]
+    can = [word for word in job.words if word not in ASKED and word not in SAID_ONCE]
     known = [*can, *([] if job.traits.no_way_back else [TO]), EVERY, *LIMITS]
     fields(name, told, known)
     try:
         words = _words(job, {word: told[word] for word in can if word in told})
         limits = {word: options_of(Limits)[word].read(told[word]) for word in LIMITS if word in told}
+        Limits(**limits)  # refuses what is no limit
         if TO in told:
             words["action"] = told[TO]
         job.ask(**words)  # refuses what it cannot be told

@@ -13,6 +13,7 @@ from desilt import errors
 from desilt.cli.job import with_limits
 from desilt.domain.run import new_run
 from desilt.errors import (
+    BadRequest,
     FirstRun,
     HistoryLost,
     NothingHeld,
@@ -236,6 +237,19 @@ def test_what_went_within_a_day_counts_along():
     assert "bytes" in refused(TooMuch, plan(objects=1, size=201, stored=Amount(90, 900)), seen=seen)
 
 
+def test_a_clock_that_is_behind_what_was_done_here_is_wrong():
+    seen = situation(last_trace=NOW + timedelta(minutes=11))
+    assert "something was done here at" in refused(WrongTime, seen=seen)
+    passes(seen=seen, limits=Limits(clock_is_right=True))
+    passes(seen=situation(last_trace=NOW + timedelta(minutes=9)))
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, 48, float("nan"), float("inf")])
+def test_a_limit_is_a_share_or_none(share):
+    with pytest.raises(BadRequest, match="give a share from 0 to 1"):
+        Limits(max_share=share)
+
+
 def test_what_other_plans_take_before_counts_as_if_it_had_gone():
     """Of 100 objects 10 are to go before: 20 more make 30 of 100, as above."""
     seen = situation(before=Amount(10, 0))
@@ -313,11 +327,12 @@ def test_what_somebody_agreed_to_is_the_size_to_compare_with():
 
 def test_it_is_on_record_that_somebody_raised_a_limit_only_if_it_was_needed():
     much, little = plan(objects=40, size=0, stored=Amount(100, 1)), plan(objects=1, size=0, stored=Amount(100, 1))
-    assert row(much, Limits(max_share=0.5), situation(), 1).agreed == 1
-    assert row(little, Limits(max_share=0.5), situation(), 1).agreed == 0
+    assert row(much, Limits(max_share=0.5, confirm=True), situation(), 1).agreed == 1
+    assert row(much, Limits(max_share=0.5), situation(), 1).agreed == 0  # a limit that is always so is no answer
+    assert row(little, Limits(max_share=0.5, confirm=True), situation(), 1).agreed == 0
     assert row(little, Limits(), situation(), 1).agreed == 0
     steps = situation(runs=(sized(7, 200),))
-    assert row(little, Limits(max_share=0.9), steps, 1).agreed == 1
+    assert row(little, Limits(max_share=0.9, confirm=True), steps, 1).agreed == 1
 
 
 def test_history_has_a_share_of_its_own():
@@ -525,7 +540,7 @@ def test_where_one_thing_has_no_yes_no_words_are_offered():
 def test_of_the_same_said_twice_only_what_weighs_more_is_told():
     """By objects and by bytes; and as a share of today and of a month in which nothing else happened."""
     (one,) = objections(plan(objects=5, size=9), Limits(), situation(), resuming=False)
-    assert (one.code, one.what, one.let_pass) == ("too-much", "bytes", {"max_share": 0.9})
+    assert (one.code, one.what, one.let_pass) == ("too-much", "bytes", {"max_share": 0.9, "confirm": True})
 
 
 AMOUNTS = st.integers(0, 60)

@@ -62,6 +62,16 @@ def test_a_section_may_be_empty_or_switched_off():
         ("gc: {max_shrae: 3%}", "gc: it has an unknown field 'max_shrae'; did you mean 'max_share'?"),
         ("gc: {max_share: 200%}", "gc: '200%' is not a share"),
         ("gc: {max_share: many}", "gc: 'many' is not a share"),
+        ("gc: {max_share: 48}", "gc: 'max_share' is 48; give a share from 0 to 1, or such as '30%'"),
+        ("gc: {max_share: 1e999}", "gc: 'max_share' is inf"),
+        ('{"gc": {"max_share": NaN}}', "gc: 'max_share' is nan"),
+        ("gc: {max_share: -1}", "gc: 'max_share' is -1"),
+        ("gc: {max_objects: -5}", "gc: 'max_objects' is -5"),
+        ("gc: {every: 999999w}", "gc: every: '999999w' is longer than a hundred years"),
+        ("collect: {unreached_for: 999999w}", "collect: '999999w' is longer than a hundred years"),
+        ("gc: {after_restore: true}", "unknown field 'after_restore'"),
+        ("gc: {clock_is_right: true}", "unknown field 'clock_is_right'"),
+        ("trash: {older_than: 0s}", "trash: older_than is 0s; write at least 1h"),
         ("gc: {every: 7}", "gc: every is 7; write a length of time"),
         ("gc: {every: soon}", "gc: every: 'soon' is not a length of time"),
         ("gc: {confirm: true}", "unknown field 'confirm'"),  # it is said once, not for ever
@@ -83,3 +93,14 @@ def test_what_means_nothing_is_refused_with_the_place_and_the_way_out(said, told
         read_upkeep(said)
     assert told in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_policy_in_a_file_of_its_own_is_taken_in(tmp_path, monkeypatch):
+    """Whoever reads the upkeep later is elsewhere, and the file may be gone."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.yaml").write_text("rules: {a: {prefix: a/, days: 3}}")
+    made = read_upkeep("lifecycle: {policy: policy.yaml, max_share: 10%}")
+    (tmp_path / "policy.yaml").unlink()
+    again = parse_upkeep(made.document)
+    assert again.policy == made.policy
+    assert again.steps == made.steps
