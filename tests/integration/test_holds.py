@@ -175,7 +175,7 @@ def test_an_end_is_a_time_or_a_span(cli, uri):
         ("soon", "'soon' is not a time; write 2026-01-31, or 2026-01-31T12:00:00Z, or 30d"),
         ("2026-03-01T00:00:00", "no time zone"),
         ("2200-01-01T00:00:00Z", "cannot be kept"),
-        ("999999w", "leave --until out"),
+        ("999999w", "is longer than a hundred years"),
     ],
 )
 def test_an_end_that_is_none_is_2(cli, uri, until, says):

@@ -46,12 +46,12 @@ def read_day_or_span(text: str) -> datetime | timedelta:
 
 def read_end(text: str) -> datetime | timedelta:
     """``2026-01-31``, or ``30d`` from now."""
-    for read in (read_span, read_moment):
-        try:
-            return read(text)
-        except BadRequest as error:
-            reason = error
-    raise BadRequest(f"{reason}, or 30d")
+    if re.fullmatch(r"\d+[a-z]", text.strip()):
+        return read_span(text)
+    try:
+        return read_moment(text)
+    except BadRequest as error:
+        raise BadRequest(f"{error}, or 30d") from None
 
 
 def read_share(text: str) -> float:
