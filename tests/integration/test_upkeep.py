@@ -455,9 +455,16 @@ def test_from_the_shell(full, uri, cli, file):
     code, out, _ = cli("upkeep", "plan", uri)
     assert code == 0
     assert "To agree to" in out
-    code, out, _ = cli("upkeep", "run", uri)
+    code, out, err = cli("upkeep", "run", uri)
     assert code == 10
-    assert "if all of that is right: desilt sweep" in out
+    agree = out.rpartition("To agree to all of it: desilt ")[2].split()
+    assert agree == ["upkeep", "run", uri, "--confirm", "lifecycle", "--confirm", "expire", "--confirm", "gc"]
+    assert [line.split(":")[:2] for line in err.splitlines()] == [
+        ["error", f" {name}"] for name in ("lifecycle", "expire", "gc")
+    ]
+    code, out, err = cli("-q", "upkeep", "run", uri, "--json")
+    assert (code, len(err.splitlines())) == (10, 3)  # what a scheduler mails
+    assert [one["objections"][0]["code"] for one in json.loads(out)["steps"] if one["objections"]] == ["first-run"] * 3
     code, out, _ = cli("upkeep", "run", uri, "--confirm", "gc,lifecycle", "--confirm", "expire", "--json")
     told = json.loads(out)
     assert (code, len(out.splitlines())) == (0, 1)
@@ -471,6 +478,13 @@ def test_from_the_shell(full, uri, cli, file):
     assert cli("upkeep", "set", uri, file)[0] == 2
     assert cli("upkeep", "plan", uri, "--file", file)[0] == 2
     assert UPKEEP not in {line.split("\t")[1] for line in cli("runs", uri)[1].splitlines()}
+
+
+def test_a_file_that_was_given_is_given_again_in_what_is_offered(full, uri, cli, file):
+    words = cli("upkeep", "plan", uri, "--file", file)[1].rpartition("To agree to all of it: desilt ")[2].split()
+    assert words[2:5] == [uri, "--file", str(file)]
+    assert cli(*words)[0] == 0
+    assert states(chain(full)()) == dict.fromkeys(NAMES, StepState.NOTHING)
 
 
 def test_from_python(full, uri):

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from desilt.cli.ways_on import without_password
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -92,3 +94,40 @@ def test_a_database_that_was_named_is_named_in_the_offer(cli, uri, place):
     out = cli("gc", "plan", uri, "--db", f"sqlite://{place}/lake/desilt.db")[1]
     assert out.splitlines()[-2].endswith(f"--db sqlite://{place}/lake/desilt.db")
     assert cli(*offered(out))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://ana:secret@db.example/lake", "postgresql://ana:***@db.example/lake"),
+        ("postgresql://ana:s:e/c@r@db.example:5432/lake", "postgresql://ana:***@db.example:5432/lake"),
+        (
+            "postgresql://db.example/lake?user=ana&password=a&x=1",
+            "postgresql://db.example/lake?user=ana&password=***&x=1",
+        ),
+        ("postgresql://ana@db.example/lake", "postgresql://ana@db.example/lake"),
+        ("sqlite:///home/a:b@c.db", "sqlite:///home/a:b@c.db"),
+    ],
+)
+def test_a_password_is_not_repeated(url, said):
+    assert without_password(url) == said
+
+
+@pytest.mark.usefixtures("lake")
+def test_a_profile_that_was_chosen_is_chosen_in_the_offer(cli, uri, place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "desilt.toml").write_text(f'[profiles.prod]\nrepo = "{uri}"\ndb = "sqlite://{place}/lake/desilt.db"\n')
+    out = cli("--profile", "prod", "gc", "plan")[1]
+    assert "desilt --profile prod sweep" in out
+    assert "--db" not in out
+    assert cli(*offered(out))[0] == 0
+
+
+@pytest.mark.usefixtures("lake")
+def test_what_is_refused_is_told_to_programs_with_the_command_that_is_not(cli, uri):
+    code, out, err = cli("gc", "run", uri, "--json")
+    told = json.loads(out)
+    assert (code, len(out.splitlines()), len(err.splitlines())) == (10, 1, 1)
+    assert [one["code"] for one in told["objections"]][:1] == ["first-run"]
+    assert json.loads(cli("gc", "plan", uri, "--json")[1])["command"].startswith(f"desilt sweep {uri}")
+    assert cli(*told["command"].split()[1:])[0] == 0

@@ -30,7 +30,7 @@ FILE = "desilt.toml"
 PROFILES = "profiles"
 EVERYWHERE = ("repo", "ref", "db")  # words that are no command's own
 ONCE = (*SAID_ONCE, "give_up", "force")  # a yes is to what somebody has looked at
-SAID, TYPED, WRONG = "desilt.config", "desilt.config.typed", "desilt.config.wrong"
+SAID, TYPED, PROFILE, WRONG = (f"desilt.config.{word}" for word in ("said", "typed", "profile", "wrong"))
 
 Settings = dict[str, Any]
 
@@ -43,7 +43,7 @@ def chosen(context: click.Context, option: click.Parameter, profile: str | None)
         context.meta[WRONG] = error
         return
     if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE:
-        context.meta[TYPED] = of_profile
+        context.meta[TYPED], context.meta[PROFILE] = of_profile, profile
 
 
 def settings_of(profile: str | None) -> tuple[Settings, Settings]:
@@ -117,6 +117,12 @@ def typed(context: click.Context, name: str) -> str | None:
     """What the profile says that was chosen on the command line."""
     said = context.meta.get(TYPED, {}).get(name)
     return None if said is None else str(said)
+
+
+def profile_typed(context: click.Context) -> str | None:
+    """The profile that was chosen on the command line."""
+    found: str | None = context.meta.get(PROFILE)
+    return found
 
 
 def defaults(command: click.Command, context: click.Context) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """What commands share that plan and sweep: their options, and what is shown."""
 
 import functools
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,14 +12,17 @@ import click
 from desilt.cli import changes
 from desilt.cli.changes import change_of
 from desilt.cli.metrics import note
-from desilt.cli.output import one_line
+from desilt.cli.output import json_line
 from desilt.cli.params import MOMENT, SHARE, SPAN
 from desilt.cli.reports import finish, show
-from desilt.cli.ways_on import show_ways_on, ways_past
+from desilt.cli.ways_on import show_ways_on, sweeping, ways_past
+from desilt.errors import Refused
 from desilt.executors.executor import Executor
 from desilt.jobs.job import Job
 from desilt.jobs.runner import plan, run
 from desilt.repository.protocol import Repository
+from desilt.runs.known import report_of
+from desilt.runs.report import Report
 from desilt.runs.steps import Action
 from desilt.sweep.limits import Limits
 
@@ -92,7 +97,7 @@ def plan_and_show(
     note(report)
     executor.watch.ends()
     if as_json:
-        click.echo(one_line(changes.as_json(report, change_of(repository, report))))
+        show_json(repository, report)
     else:
         show(repository, report)
         show_ways_on(report)
@@ -102,15 +107,33 @@ def run_and_show(
     job: Job[Any], repository: Repository, executor: Executor, ask: Words, limits: Limits, *, as_json: bool
 ) -> None:
     """Plan and sweep, say what came of it, and leave with the exit code that it deserves."""
-    with ways_past():
+    with ways_past(), told_in_json(repository, as_json=as_json):
         reports = run(job, repository, executor, job.ask(**ask), limits)
     note(*reports)
     executor.watch.ends()
     for finished in reports[:-1]:
         click.echo(f"Run {finished.run}, which was cut off, is finished now.", err=True)
     if as_json:
-        click.echo(one_line(changes.as_json(reports[-1], change_of(repository, reports[-1]))))
+        show_json(repository, reports[-1])
     else:
         show(repository, reports[-1])
     for report in reports:
         finish(report)
+
+
+def show_json(repository: Repository, report: Report) -> None:
+    """One object, with the command that carries it out, if guards let any."""
+    facts = json.loads(changes.as_json(report, change_of(repository, report)))
+    offered = sweeping(report) if report.does and report.swept is None and report.passes is not None else None
+    click.echo(json_line({**facts, "command": offered}))
+
+
+@contextmanager
+def told_in_json(repository: Repository, *, as_json: bool) -> Iterator[None]:
+    """What is refused is told to programs too: its plan, with all that guards have against it."""
+    try:
+        yield
+    except Refused as reason:
+        if as_json and reason.run:
+            show_json(repository, report_of(repository, reason.run))
+        raise

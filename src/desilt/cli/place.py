@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from desilt.executors.by_size import WITHOUT_SPARK, BySize
 from desilt.executors.executor import Executor, Watch
 
 Command = Callable[..., None]
+MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 ALWAYS = -1  # nothing is done without Spark; yet it is not started before there is something to do
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # what spark-submit tells whom it starts
 
@@ -20,7 +22,12 @@ def with_executor(command: Command) -> Command:
     """What to choose by, as options; the command gets ``executor``, watched."""
 
     @click.option("--spark", "on_spark", is_flag=True, help="Work on Spark, however little there is to do.")
-    @click.option("--master", metavar="URL", help="Work on this Spark cluster; local[*] is all cores of this machine.")
+    @click.option(
+        "--master",
+        metavar="URL",
+        callback=checked,
+        help="Work on this Spark cluster; local[*] is all cores of this machine.",
+    )
     @functools.wraps(command)
     def wrapped(*values: Any, on_spark: bool, master: str | None, **rest: Any) -> None:
         told = Told()
@@ -34,6 +41,13 @@ def with_executor(command: Command) -> Command:
             executor.close()
 
     return wrapped
+
+
+def checked(_context: click.Context, _option: click.Parameter, master: str | None) -> str | None:
+    """What Spark takes seconds to refuse, in ten lines of Java."""
+    if master is not None and not MASTER.fullmatch(master):
+        raise click.BadParameter(f"{master!r} is no Spark; write local[*], spark://HOST:PORT, yarn or k8s://URL")
+    return master
 
 
 def started(watch: Watch, master: str | None = None) -> Executor:

@@ -21,12 +21,14 @@ CLEAR = "\r\x1b[K"
 class Progress:
     """How far something is, said now and then, whether it gets on or not."""
 
-    def __init__(self, label: str, *, total: int | None = None, in_bytes: bool = False) -> None:
-        self.total = total
+    def __init__(
+        self, label: str, *, total: int | None = None, in_bytes: bool = False, quiet: float = QUIET_SECONDS
+    ) -> None:
+        self.total, self._quiet = total, quiet
         self._label, self._in_bytes = told(label), in_bytes
         self._began = time.monotonic()
         self._done = 0
-        self._spoke = False
+        self.spoke_at: float | None = None
         self._terminal = sys.stderr.isatty()
         self._over = threading.Event()
 
@@ -41,7 +43,7 @@ class Progress:
 
     def finish(self) -> None:
         self._over.set()
-        if self._spoke and self._terminal:
+        if self.spoke_at is not None and self._terminal:
             click.echo(CLEAR, nl=False, err=True)
 
     def line(self, seconds: float) -> str:
@@ -56,9 +58,9 @@ class Progress:
         return f"{said} of {self._amount(self.total)}, {self._amount(int(rate))}/s, {left} left"
 
     def _say_now_and_then(self) -> None:
-        wait = QUIET_SECONDS
+        wait = self._quiet
         while not self._over.wait(wait):
-            wait, self._spoke = EVERY_SECONDS[self._terminal], True
+            wait, self.spoke_at = EVERY_SECONDS[self._terminal], time.monotonic()
             line = self.line(time.monotonic() - self._began)
             click.echo(f"{CLEAR}{line}" if self._terminal else line, nl=not self._terminal, err=True)
 
@@ -77,11 +79,16 @@ class Told:
     """Tells a terminal which stage work is in, how many objects it has dealt with, and how fast."""
 
     def __init__(self) -> None:
+        self._speaks_at = time.monotonic() + QUIET_SECONDS
         self._progress = Progress("starting").begin()
 
     def begins(self, stage: str) -> None:
+        """Many short stages are a long time, too: who has waited is told of the next at once, a file now and then."""
         self._progress.finish()
-        self._progress = Progress(stage).begin()
+        if (spoke_at := self._progress.spoke_at) is not None:
+            self._speaks_at = spoke_at + EVERY_SECONDS[sys.stderr.isatty()]
+        quiet = max(self._speaks_at - time.monotonic(), 0.0)
+        self._progress = Progress(stage, quiet=quiet).begin()
 
     def expects(self, objects: int) -> None:
         self._progress.total = objects

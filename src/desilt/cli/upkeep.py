@@ -1,5 +1,6 @@
 """`desilt upkeep`: a lake kept in order by one file and one command."""
 
+import sys
 from dataclasses import asdict
 from typing import BinaryIO
 
@@ -11,11 +12,11 @@ from desilt.cli.files import decoded, label
 from desilt.cli.findings import show_findings, warn
 from desilt.cli.job import CLOCK_HELP
 from desilt.cli.metrics import note, note_codes, with_metrics
-from desilt.cli.output import done, json_line, when
+from desilt.cli.output import done, json_line, shown, when
 from desilt.cli.place import with_executor
 from desilt.cli.reports import bold, told
 from desilt.cli.tables import show_table
-from desilt.cli.ways_on import command
+from desilt.cli.ways_on import command, quoted
 from desilt.domain.run import UPKEEP
 from desilt.domain.units import size
 from desilt.executors.executor import Executor
@@ -106,7 +107,8 @@ def plan(repository: Repository, file: BinaryIO | None, executor: Executor, as_j
 
     Every step leaves a plan of its own, with its report; one page tells of all, below _desilt/runs/upkeep/.
     """
-    chain = Chain(repository, executor, wanted(repository, file), sweeps=False, given=file is not None)
+    given = wanted(repository, file)
+    chain = Chain(repository, executor, given, sweeps=False, given=file is not None, file=named(file))
     show(repository, executor, chain, as_json=as_json)
 
 
@@ -144,6 +146,7 @@ def run(
         wanted(repository, file),
         sweeps=True,
         given=file is not None,
+        file=named(file),
         confirm=steps,
         clock_is_right=clock_is_right,
     )
@@ -158,6 +161,11 @@ def wanted(repository: Repository, file: BinaryIO | None) -> Upkeep:
     keeping.agree(found, confirm=True)
     warn(found)
     return given
+
+
+def named(file: BinaryIO | None) -> str:
+    """As it can be given again."""
+    return "" if file is None or file is sys.stdin.buffer else quoted(str(file.name))
 
 
 def read(file: BinaryIO) -> Upkeep:
@@ -176,6 +184,7 @@ def show(repository: Repository, executor: Executor, chain: Chain, *, as_json: b
         show_steps(found)
         click.echo(f"\nThe page is {repository.uri}_desilt/runs/{UPKEEP}/{found.run}/{PAGE}")
         show_ways_on(found)
+    show_stopped(found)
     if found.exit_code:
         raise click.exceptions.Exit(found.exit_code)
 
@@ -210,7 +219,7 @@ def in_trash(amount: Amount) -> str:
 def said(step: StepReport) -> str:
     if step.due:
         return f"due {step.due[:16].replace('T', ' ')}"
-    if step.state in STOPPED:
+    if step.state in (StepState.REFUSED, StepState.FAILED):
         return f"{told(step.planned)} would go" if step.planned.objects else ""  # why not is told below
     history = [f"{name} {number:,}" for name, number in step.history.items() if number]
     return step.why or ", ".join(history)
@@ -219,15 +228,22 @@ def said(step: StepReport) -> str:
 def show_ways_on(found: UpkeepReport) -> None:
     """What guards say to each step, and what would be let pass."""
     for one in found.steps:
-        facts = [objection.fact for objection in one.objections] or ([one.why] if one.state in STOPPED else [])
-        if not facts:
-            continue
-        click.echo(f"\n{bold(one.step)}: {'; '.join(facts)}")
-        settings, sweep = offer(found, one)
+        facts = "; ".join(objection.fact for objection in one.objections)
+        settings, sweep = offer(found, one) if facts else ("", "")
+        if facts and one.state not in STOPPED:
+            click.echo(f"\n{bold(one.step)}: {facts}")
         if settings:
-            click.echo(f"  if that is right, its section must say: {settings}")
+            click.echo(f"  if that is right, the section of {one.step} must say: {settings}")
         elif sweep:
             click.echo(f"  if all of that is right: {command('sweep', one.run, one.passes or '')}")
-    if found.yes:
-        once = ", once that is set" if any(offer(found, one)[0] for one in found.steps) else ""
-        click.echo(f"\nTo agree to all of it{once}: {command('upkeep run', found.yes)}")
+    if found.command:
+        once = ", once that is set" if any(one.objections and offer(found, one)[0] for one in found.steps) else ""
+        click.echo(f"\nTo agree to all of it{once}: {command('upkeep run', found.command)}")
+
+
+def show_stopped(found: UpkeepReport) -> None:
+    """Where a scheduler's mail comes from: what somebody must look at."""
+    for one in found.steps:
+        if one.state in (StepState.REFUSED, StepState.FAILED):
+            facts = "; ".join(objection.fact for objection in one.objections) or one.why
+            click.echo(f"error: {one.step}: {shown(facts)}", err=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import click
 from click.core import ParameterSource
 
+from desilt.cli import config
 from desilt.cli.reports import bold
 from desilt.cli.verbosity import is_quiet
 from desilt.errors import Refused
@@ -40,10 +41,17 @@ def sweeping(report: Report) -> str:
 
 def command(name: str, *words: str) -> str:
     """A command on the same repository as this one."""
-    params = click.get_current_context().params
-    typed = click.get_current_context().get_parameter_source("db") is ParameterSource.COMMANDLINE
-    db = f"--db {quoted(params['db'])}" if typed else ""
-    return " ".join(filter(None, ["desilt", name, quoted(params["repo"]), *words, db]))
+    context = click.get_current_context()
+    profile, params = config.profile_typed(context), context.params
+    typed = context.get_parameter_source("db") is ParameterSource.COMMANDLINE
+    db = f"--db {quoted(without_password(params['db']))}" if typed and not config.typed(context, "db") else ""
+    words = (f"--profile {quoted(profile)}" if profile else "", name, quoted(params["repo"]), *words, db)
+    return " ".join(["desilt", *filter(None, words)])
+
+
+def without_password(url: str) -> str:
+    """What may be shown of a database: a terminal is copied into tickets, and logged."""
+    return re.sub(r"(password=)[^&\s]*", r"\1***", re.sub(r"(://[^/@:]+):.*@", r"\1:***@", url))
 
 
 def quoted(word: str) -> str:

@@ -15,7 +15,7 @@ def read_moment(text: str) -> datetime:
     """``2026-01-31``, its first moment in UTC; or ``2026-01-31T12:00:00Z``, with a time zone."""
     day = re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip())
     try:
-        found = datetime.fromisoformat(f"{text.strip()}T00:00:00Z" if day else text)
+        found = datetime.fromisoformat(f"{text.strip()}T00:00:00Z" if day else re.sub(r"\s*UTC$", "Z", text.strip()))
     except ValueError:
         fact = "is not a time: there is no such day" if day else "is not a time"
         raise BadRequest(f"{text!r} {fact}; write 2026-01-31, or 2026-01-31T12:00:00Z") from None

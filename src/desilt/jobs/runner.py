@@ -109,7 +109,7 @@ def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     check_clock(repository)
     if not isinstance(repository.clock, ManualClock) and now is not None and now > clock:
         raise BadRequest(f"--now {now.isoformat()} is ahead of this clock, {clock.isoformat()}; look back only")
-    last = next((run_id for _, run_id in folders.runs_of(repository.store, repository.prefix, job=job)), None)
+    last = folders.newest(repository.store, repository.prefix)
     return new_run(job, now=now or clock, started_at=clock, entropy=os.urandom(4), last=last)
 
 

@@ -32,7 +32,7 @@ def render(report: UpkeepReport) -> str:
         colours=COLOURS,
         levels=levels,
         offers=[(one, *offer(report, one)) for one in report.steps if one.objections or one.state in STOPPED],
-        yes=None if report.yes is None else " ".join(filter(None, ["desilt upkeep run", report.argument, report.yes])),
+        yes=report.command and f"desilt upkeep run {report.argument} {report.command}",
     )
 
 
@@ -57,9 +57,9 @@ def kind(report: UpkeepReport) -> str:
 def offer(report: UpkeepReport, step: StepReport) -> tuple[str, str]:
     """What its section must say to be let pass, and else the command that would be; "" where there is none.
 
-    The steps of a dry run stand on each other: what was planned for one is not swept by itself.
+    Steps stand on each other: what was planned for one is not swept by itself, if a yes to all of it will do.
     """
-    if step.settings is not None and not report.swept:
+    if step.settings is not None:
         return step.settings, ""
     if step.passes is None or not step.run:
         return "", ""

@@ -85,6 +85,12 @@ def runs_of(store: ObjectStore, prefix: str, *, job: str | None = None) -> list[
     return [(name, run_id) for run_id, name in sorted(found) if is_run_id(run_id)]
 
 
+def newest(store: ObjectStore, prefix: str) -> str | None:
+    """The id of the last run of all, whatever is beside jobs among them: the next one sorts before it."""
+    every = [*runs_of(store, prefix), *(one for name in BESIDE for one in runs_of(store, prefix, job=name))]
+    return min((run_id for _, run_id in every), default=None)
+
+
 def find(store: ObjectStore, prefix: str, wanted: str, *, beside: bool = False) -> Run:
     """The run whose id is ``wanted``, or begins so, or is the last one; its moment is its plan's to tell.
 

@@ -81,7 +81,13 @@ class UpkeepReport:
     stored: Amount  # before it
     trash: Amount  # what is in the trash, before it
     exit_code: int = 0
+    file: str = ""  # with the document, where it was given
     version: str = __version__
+
+    @property
+    def command(self) -> str | None:
+        """The words that agree to all of it, behind the repository; None if there are none."""
+        return None if not self.yes else " ".join(filter(None, [f"--file {self.file}" if self.file else "", self.yes]))
 
     @property
     def goes(self) -> Amount:
@@ -118,9 +124,10 @@ class UpkeepReport:
 
     @property
     def yes(self) -> str | None:
-        """What to write behind `desilt upkeep run` to agree to this dry run; None if that takes more."""
-        asked = [one for one in self.steps if one.objections or one.state in STOPPED]
-        if self.swept or any(one.settings is None or one.state in STOPPED for one in asked):
+        """What to write behind `desilt upkeep run` to agree to all of it; "" if nothing, None if that takes more."""
+        asked = [one for one in self.steps if one.objections or one.state is StepState.REFUSED]
+        stopped = [one for one in self.steps if one.state in (StepState.FAILED, StepState.NOT_TRIED)]
+        if stopped or any(one.settings is None for one in asked):
             return None
         clock = ["--clock-is-right"] if any("--clock-is-right" in (one.passes or "") for one in asked) else []
         return " ".join([*(f"--confirm {one.step}" for one in asked if "--confirm" in (one.passes or "")), *clock])

@@ -5,7 +5,7 @@ Python, on a repository they have: ``scenario(repo)(put("main", "a"), commit("ma
 days(30), …)``. All of it is checked before any of it is done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -66,6 +66,7 @@ __all__ = [
 ]
 
 Say = Callable[[datetime, str], None]
+Track = Callable[[Sequence[Operation]], Iterable[Operation]]
 
 
 class ReplayFailed(DesiltError):
@@ -80,12 +81,16 @@ class ReplayFailed(DesiltError):
         super().__init__(f"{where}: {operation.do}: {reason} (the repository holds {so_far} came before it)")
 
 
-def replay(lake: Lake, name: str, operations: Sequence[Operation], *, say: Say | None = None) -> LakeRepository:
+def replay(
+    lake: Lake, name: str, operations: Sequence[Operation], *, say: Say | None = None, track: Track = iter
+) -> LakeRepository:
     """A new repository with this past; its clock stands where the scenario ends."""
     start = first_moment(operations)
     check(operations, now=start)
     repository = lake.create_repository(name, clock_at=start)
-    Story(repository, say=say)(*operations)
+    story = Story(repository, say=say)
+    for operation in track(operations):
+        story(operation)
     return repository
 
 

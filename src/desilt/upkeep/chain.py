@@ -30,7 +30,7 @@ from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
 from desilt.runs.known import report_of
-from desilt.runs.report import Amount, Report
+from desilt.runs.report import Amount, Objection, Report
 from desilt.runs.upkeep import FILE, PAGE, STOPPED, StepReport, StepState, UpkeepReport
 from desilt.sweep.limits import Limits
 from desilt.sweep.purge import Purged
@@ -54,6 +54,7 @@ class Chain:
     upkeep: Upkeep
     sweeps: bool  # else it is a dry run
     given: bool = False  # its document was given, not set
+    file: str = ""  # in which, where that has a name
     confirm: Collection[str] = ()
     clock_is_right: bool = False
     reports: dict[str, Report] = field(default_factory=dict)  # of jobs that did what they were asked
@@ -120,8 +121,13 @@ class Chain:
             stops = any(one.of_lake for one in reason.all)
             facts = "; ".join(one.fact for one in reason.all) or str(reason)
             found = StepReport(name, StepState.FAILED if stops else StepState.REFUSED, facts, reason.code, reason.run)
-            passes = self._passes(name, reason, limits)
-            return replace(found, planned=self._planned(name, reason.run), passes=passes)
+            return replace(
+                found,
+                passes=self._passes(name, reason, limits),
+                planned=self._planned(name, reason.run),
+                objections=tuple(Objection(one.code, one.fact, one.way_out) for one in reason.all),
+                section=limits.words(),
+            )
         own = isinstance(reason, BadRequest | NotFound)
         self._note(REFUSED if own else reason.exit_code)
         state = StepState.REFUSED if own else StepState.FAILED
@@ -215,6 +221,7 @@ class Chain:
             self._stored(),
             trash,
             self.exit_code,
+            self.file,
         )
         folder = Folder(self.repository.store, self.repository.prefix, opened)
         folder.put_text(PAGE, render(found))
@@ -265,6 +272,5 @@ class Chain:
 
 
 def _opened(repository: Repository, now: datetime) -> Run:
-    known = folders.runs_of(repository.store, repository.prefix, job=UPKEEP)
-    last = next((run_id for _, run_id in known), None)
+    last = folders.newest(repository.store, repository.prefix)
     return new_run(UPKEEP, now=now, started_at=now, entropy=os.urandom(4), last=last)

@@ -66,6 +66,22 @@ def test_a_stage_is_told_though_nothing_gets_on_and_the_next_in_its_place(capfd)
     told.ends()
 
 
+def test_many_short_stages_are_a_long_time_too(monkeypatch):
+    """Who has waited for two seconds is told of every stage from then on; a file, of some of them."""
+    now = 100.0
+    waits = []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr(Progress, "begin", lambda self: waits.append(self._quiet) or self)
+    told = Told()
+    for _ in range(3):
+        now += 1.5
+        told.begins("a stage")
+    assert waits == [2.0, 0.5, 0.0, 0.0]
+    told._progress.spoke_at = now
+    told.begins("the next")
+    assert waits[-1] == progress.EVERY_SECONDS[False]
+
+
 @pytest.mark.usefixtures("impatient")
 def test_nothing_is_said_once_it_is_over(capfd):
     told = Told()

@@ -80,7 +80,9 @@ def get(repository: LakeRepository, ref: str, path: str, output: Path | None, pa
             sys.stdout.buffer.write(chunk)
         return
     with output.open("wb") as file:
-        written = sum(file.write(chunk) for chunk in tracked(chunks, f"get {path}"))
+        whole = repository.stat(ref, path).size
+        of = min(whole - (start or 0), whole if length is None else length)
+        written = sum(file.write(chunk) for chunk in tracked(chunks, f"get {path}", of_bytes=of))
     done(f"Wrote {size(written)} to {output}", {"path": path, "bytes": written}, as_json=as_json)
 
 
@@ -107,6 +109,8 @@ def put(
         if str(file) == "-":
             raise click.UsageError(f"{path} ends in a slash, and stdin has no name to add; write the whole path")
         path += file.name
+    if recursive and not file.is_dir():
+        raise click.UsageError(f"{file} is no directory; leave --recursive out to upload it by itself")
     if file.is_dir() and not recursive:
         raise click.UsageError(f"{file} is a directory; pass --recursive to upload what is in it")
     if recursive:

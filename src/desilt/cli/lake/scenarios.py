@@ -1,5 +1,6 @@
 """`desilt lake replay`: a repository built from a scenario file."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
@@ -9,6 +10,7 @@ from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option, json_option
 from desilt.cli.files import decoded, label
 from desilt.cli.output import done, shown, when
+from desilt.cli.progress import counted
 from desilt.domain.names import check_repository
 from desilt.domain.units import many, size
 from desilt.errors import AlreadyExists, InvalidUri
@@ -50,10 +52,14 @@ def replay(scenario: BinaryIO, repo: str, db: str | None, as_json: bool) -> None
     try:
         if location.repository in lake.repositories():
             raise AlreadyExists("repository", location.repository, "a scenario makes a new one; choose another name")
-        made = replay_scenario(lake, location.repository, operations, say=None if as_json else tell)
+        made = replay_scenario(lake, location.repository, operations, say=None if as_json else tell, track=tracker)
         summarize(made, operations, as_json=as_json)
     finally:
         lake.close()
+
+
+def tracker(operations: Sequence[Operation]) -> Iterator[Operation]:
+    return counted(operations, "replay")
 
 
 def tell(moment: datetime, text: str) -> None:

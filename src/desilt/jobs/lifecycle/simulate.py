@@ -22,7 +22,7 @@ from desilt.domain.run import SIMULATIONS, Run, new_run
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotReadBack
 from desilt.executors.executor import Executor
-from desilt.jobs.lifecycle.job import dates, judged_objects
+from desilt.jobs.lifecycle.job import dates
 from desilt.jobs.lifecycle.kernel import LifecycleJudge
 from desilt.jobs.lifecycle.past import as_of
 from desilt.jobs.lifecycle.reach import reached
@@ -37,7 +37,7 @@ from desilt.repository.source import Source
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
 from desilt.runs.report import Amount
-from desilt.runs.simulation import FIGURES, NEW, OLD, PAGE, Side, Simulation, Step, day
+from desilt.runs.simulation import FIGURES, NEW, OLD, PAGE, Side, Simulation, Step
 
 MOST = 1_000  # days: more of them, and somebody has mistaken the unit of --every
 FILES = 64  # of what earlier days took; more are folded into one
@@ -85,12 +85,14 @@ def simulate(repository: Repository, executor: Executor, ask: Rehearsal) -> Simu
         for name, policy in ((NEW, ask.new), (OLD, ask.old))
         if policy is not None
     }
+    executor.watch.begins("replaying days")
+    executor.watch.expects(len(days) * len(replays))
     for at in days:
         then = history_at(history, at, clock)
         held = {Reason.STAGED: staged.files, Reason.RESTORED: [lately]} if at == days[-1] else {}
-        for name, replay in replays.items():
-            executor.watch.begins(day(at) if len(replays) == 1 else f"{day(at)}, {name} policy")
+        for replay in replays.values():
             replay.steps.append(replay.step(at, then, held))
+            executor.watch.advance(1)
     sides = [Side(name, one.policy.fingerprint, tuple(one.steps)) for name, one in replays.items()]
     notes = (*NOTES, OF_BRANCHES) if ask.new.branches or (ask.old and ask.old.branches) else NOTES
     found = Simulation(run.id, repository.name, ask.every, tuple(sides), notes)
@@ -124,8 +126,7 @@ def history_at(history: Snapshot, at: datetime, clock: datetime) -> Snapshot:
 
 
 def _opened(repository: Repository, clock: datetime, now: datetime) -> Run:
-    known = folders.runs_of(repository.store, repository.prefix, job=SIMULATIONS)
-    last = next((run_id for _, run_id in known), None)
+    last = folders.newest(repository.store, repository.prefix)
     return new_run(SIMULATIONS, now=now, started_at=clock, entropy=os.urandom(4), last=last)
 
 
@@ -168,7 +169,7 @@ class Replay:
             folder,
             taken=tuple(self.taken),
         )
-        answer = judge_buckets(self.executor, self.store, judge, weigh=judged_objects)
+        answer = judge_buckets(self.executor, self.store, judge)
         if isinstance(answer, DamagedFiles):
             self.source.distrust(key for key in answer.names if any(one.file.key == key for one in found.entries))
             raise NotReadBack(min(answer.names))
