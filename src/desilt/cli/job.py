@@ -124,8 +124,9 @@ def run_and_show(
 def show_json(repository: Repository, report: Report) -> None:
     """One object, with the command that carries it out, if guards let any."""
     facts = json.loads(changes.as_json(report, change_of(repository, report)))
-    offered = sweeping(report) if report.does and report.swept is None and report.passes is not None else None
-    click.echo(json_line({**facts, "command": offered}))
+    if report.does and report.swept is None and report.passes is not None:
+        facts["command"] = sweeping(report)
+    click.echo(json_line(facts))
 
 
 @contextmanager

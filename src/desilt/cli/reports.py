@@ -1,8 +1,11 @@
 """Reports of runs, for people."""
 
+from datetime import datetime
+
 import click
 
 from desilt.cli.changes import change_of, show_change
+from desilt.cli.output import when
 from desilt.cli.tables import show_table
 from desilt.domain.units import many, size
 from desilt.repository.gate import Safety
@@ -36,8 +39,9 @@ def show(repository: Repository, report: Report) -> None:
 def _show_objects(report: Report) -> None:
     looked_at = report.removed + report.kept
     rest = report.stored.objects - looked_at.objects
+    place = f" {report.place}" if report.place else ""
     known = f"; {rest:,} more are {report.unseen}" if rest else ""
-    click.echo(f"Run {report.run} looked at {told(looked_at)} in {sum(report.seconds.values()):.1f} s{known}.")
+    click.echo(f"Run {report.run} looked at {told(looked_at)} in {sum(report.seconds.values()):.1f} s{place}{known}.")
     if commits := report.history.get("commits collected"):
         would = "would go" if report.swept is None else "are gone" if commits > 1 else "is gone"
         them = "them" if commits > 1 else "it"
@@ -75,7 +79,9 @@ def _show_objects(report: Report) -> None:
 def _show_going(report: Report) -> None:
     share = report.removed.bytes / report.stored.bytes if report.stored.bytes else 0
     verb = "Planned to go" if report.swept else "Would go"
-    since = "" if report.by == "rule" else f", all from before {report.cutoff}"  # rules have a cutoff each
+    since = (
+        "" if report.by == "rule" else f", all from before {when(datetime.fromisoformat(report.cutoff))} UTC"
+    )  # rules have a cutoff each
     data = (
         f"{told(report.data)}, and {many(report.tables.objects, 'file')} of metadata" if report.tables.objects else ""
     )
@@ -87,6 +93,7 @@ def _show_going(report: Report) -> None:
             for reason, amount in sorted(reasons.items())
         ],
         [report.by, "reason", "objects", "size"],
+        least=["reason"],
     )
     for name, amounts in (("age", report.ages), ("folder", report.prefixes)):
         if len(amounts) > 1:

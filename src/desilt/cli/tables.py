@@ -36,38 +36,46 @@ LEAST = (
     "objects reached",
     "started",
     "created",
+    "made",
     "oldest",
     "so far",
     "planned",
     "freed later",
     "staged",
+    "kind",
+    "until",
     "objects",
     "size",
 )
 """Columns that a narrow terminal is not shown, the first first; `--json` has all."""
+SHORTER = {"commit": 12}
+"""What may be typed in part, and is told so where there is no room for the whole."""
 FEW = 2  # columns that are always shown
 
 
-def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "") -> None:
-    """A table, wherever it is printed."""
+def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "", least: Sequence[str] = ()) -> None:
+    """A table, wherever it is printed; ``least`` are columns that matter less than all others."""
     from desilt.cli.output import shown
 
     out = console()
     cells = {column: [] for column in columns}  # type: dict[str, list[str]]
     for row in rows:
         for column in columns:
-            cells[column].append(shown(row[column]))
+            value = row[column]
+            cells[column].append(f"{value:,}" if type(value) is int else shown(value))
     if not columns or not cells[columns[0]]:
         if empty and not is_quiet():
             click.echo(empty, err=True)
         return
-    print_table(out, fitting(cells, out.width))
+    print_table(out, fitting(cells, out.width, least))
 
 
-def fitting(cells: Mapping[str, list[str]], width: int) -> dict[str, list[str]]:
+def fitting(cells: Mapping[str, list[str]], width: int, first: Sequence[str] = ()) -> dict[str, list[str]]:
     """As many columns as there is room for."""
     found = {column: some for column, some in cells.items() if column or any(some)}
-    for least in LEAST:
+    if _width(map(_natural, found.items())) > width:
+        found = {column: [one[: SHORTER.get(column)] for one in some] for column, some in found.items()}
+    for least in (*first, *LEAST):
         if _width(map(_natural, found.items())) <= width or len(found) <= FEW:
             break
         found.pop(least, None)

@@ -316,7 +316,7 @@ def test_a_page_lists_no_more_rows_than_it_was_allowed_and_says_how_many_it_leav
     page = Page(render(REPORT, whole(), listed=10))
     assert sum(row[0].startswith("data/0") for row in page.rows) == 10
     assert "The first 10 of 1,239 objects are listed here, and the filter looks at these only; 1,229 are" in page.text
-    assert "The whole list is in the Parquet files in plan/ , beside this page." in page.text
+    assert "The whole list is in the Parquet files in plan/ , beside this page; desilt runs export" in page.text
 
 
 def test_a_plan_of_a_billion_objects_makes_a_small_page():
