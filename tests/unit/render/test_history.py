@@ -169,7 +169,8 @@ def test_a_long_history_is_drawn_in_part_at_first_then_more_of_it_and_never_all(
 @pytest.mark.parametrize(("rows", "cut"), [(LISTED, False), (LISTED + 1, True)])
 def test_a_long_table_is_cut_and_says_where_all_of_it_is(rows, cut):
     text = sections(HistoryChange(tuple(line(rows, Fate.ABANDONED))))
-    assert ("The first 500 of 501; all are in <a href="history.json"><code>history.json</code></a>, beside this page." in text) is cut
+    beside = 'all are in <a href="history.json"><code>history.json</code></a>, beside this page.'
+    assert (f"The first 500 of 501; {beside}" in text) is cut
     assert text.count('<th scope="row"') == LISTED
 
 
