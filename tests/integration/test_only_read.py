@@ -96,6 +96,8 @@ SCRIPT = """
     desilt lake log lake --json
     desilt pins lake --json
     desilt stats lake
+    desilt explain lake a
+    desilt fsck lake
     echo more | desilt lake put lake main b -
     echo "exit $?"
     desilt gc plan lake
@@ -108,7 +110,12 @@ def test_a_lake_on_a_disk_that_is_mounted_to_be_read(cli, tmp_path):
     if unshare is None:
         pytest.skip("no unshare here to mount a disk to be read only")
     (tmp_path / "file").write_text("hello")
-    for words in (("init", f"{tmp_path}/lake#demo"), ("put", f"{tmp_path}/lake", "main", "a", f"{tmp_path}/file")):
+    lake = f"{tmp_path}/lake"
+    for words in (
+        ("init", f"{lake}#demo"),
+        ("put", lake, "main", "a", f"{tmp_path}/file"),
+        ("commit", lake, "main", "-m", "one"),
+    ):
         assert cli("lake", *words)[0] == 0
     command = [unshare, "-rm", "bash", "-c", SCRIPT, "sh", str(tmp_path), sys.executable]
     done = subprocess.run(command, capture_output=True, text=True)

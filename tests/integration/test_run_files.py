@@ -143,3 +143,17 @@ def test_from_a_bucket_it_is_brought_here_first(cli, s3_server, fresh_postgres_u
     told = json.loads(cli("runs", "open", place, run, *db, "--print", "--json")[1])
     assert run in Path(unquote(urlparse(told["page"]).path)).read_text()
     lake.close()
+
+
+def test_what_a_collection_takes_has_the_paths_that_commits_knew_it_by(cli, full, uri):
+    full.create_branch("gone", "main")
+    put(full, "gone", "models/lost", "x")
+    full.copy("gone", "models/lost", "gone", "models/again")
+    full.commit("gone", "lost")
+    full.delete_branch("gone")
+    days(full, 5)
+    run = planned(cli, "collect", "plan", uri)
+    rows = list(csv.DictReader(io.StringIO(cli("runs", "export", uri, run)[1], newline="")))
+    (lost,) = [row for row in rows if row["path"]]
+    assert lost["paths"].split("\n") == ["models/again", "models/lost"]
+    assert (lost["reason"], lost["rule"]) == ("collected", "collected")

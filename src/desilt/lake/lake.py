@@ -26,6 +26,7 @@ from desilt.lake.refs import LakeBranch
 from desilt.lake.repositories import RepositoryRow
 from desilt.lake.repository import LakeRepository
 from desilt.objects import store_clock
+from desilt.objects.only_read import may_write, only_read
 from desilt.objects.opening import dated, open_store
 from desilt.objects.store import ObjectStore
 from desilt.records.database import Database, open_database
@@ -115,6 +116,8 @@ class Lake:
             raise NotFound("lake", location.storage, "make one with `desilt lake init`")
         if settings["storage"] != location.binding:
             raise InvalidUri(f"{database.name} is the database of {settings['storage']}, not of {location.storage}")
+        if location.is_directory and not may_write(location.storage):
+            return cls(database, only_read(location.storage), clock=clock)
         return cls(database, open_store(location.storage), clock=clock)
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ from desilt.clock import Clock
 from desilt.errors import InvalidUri
 from desilt.objects.local import LocalStore
 from desilt.objects.memory import MemoryStore, named
+from desilt.objects.only_read import QUERY as QUERY_ASIDE
+from desilt.objects.only_read import OnlyReadStore
 from desilt.objects.store import ObjectStore, flaw
 
 FORMS = (
@@ -31,6 +33,9 @@ def open_store(uri: str, *, clock: Clock | None = None) -> ObjectStore:
     if scheme == "file":
         if not rest.startswith("/"):
             raise InvalidUri(f"{uri!r} names a host, not a directory; write file:///directory with three slashes")
+        place, _, query = rest.partition("?")
+        if query.startswith(QUERY_ASIDE):
+            return OnlyReadStore(path(uri, unquote(place)), unquote(query.removeprefix(QUERY_ASIDE)))
         return LocalStore(path(uri, unquote(rest)), clock=clock)
     if scheme == "memory":
         return named(memory_name(uri), clock=clock)
@@ -49,6 +54,8 @@ def open_store(uri: str, *, clock: Clock | None = None) -> ObjectStore:
 
 def dated(store: ObjectStore, clock: Clock) -> ObjectStore:
     """``store`` with its objects dated by ``clock``; in a bucket, in what they carry besides their bytes."""
+    if isinstance(store, OnlyReadStore):
+        return store  # nothing is put there that had a date
     if isinstance(store, LocalStore):
         return LocalStore(store.root, clock=clock, fsync=store.fsync)
     if isinstance(store, MemoryStore):

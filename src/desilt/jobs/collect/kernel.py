@@ -18,8 +18,9 @@ from desilt.columns.hashing import Hashes
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.mark import reasons
+from desilt.columns.paths import shown
 from desilt.columns.rules import starts
-from desilt.columns.schemas import MOMENT, PLAN
+from desilt.columns.schemas import DIVIDER, MOMENT, PLAN
 from desilt.domain.reason import Reason, Verdict
 from desilt.inventory.listing import inventory_rows
 from desilt.jobs.counts import Counts
@@ -67,7 +68,7 @@ class CollectJudge(Judge[Counts]):
         yield from self.held.values()
 
     def judge(self, files: Files, buckets: Sequence[Bucket]) -> Counts:
-        counts, plan = Counts(), [INVENTORY_ROWS.empty_table()]
+        counts, plan, paths = Counts(), [INVENTORY_ROWS.empty_table()], [pa.array([], pa.string())]
         for bucket in buckets:
             sides = self.sides(files, bucket)
             counts += sides.counted()
@@ -75,9 +76,12 @@ class CollectJudge(Judge[Counts]):
             found = reasons(rows, known, layout=self.layout, before=self.before)
             count_kept(counts, rows, found, np.zeros(len(found), np.bool_), self.layout)
             plan.append(rows.filter(pa.array(found == GOES)))
+            paths.append(sides.paths(plan[-1][HASH].to_numpy()))
         rows = pa.concat_tables(plan).unify_dictionaries()
         count_gone(counts, rows, self.layout, Reason.COLLECTED)
         target, plan_rows = f"{self.folder}plan/part-{buckets[0].number:05d}.parquet", going(rows, SAID)
+        details = pc.binary_join_element_wise(plan_rows["reason"], pa.concat_arrays(paths), DIVIDER)
+        plan_rows = plan_rows.set_column(plan_rows.schema.get_field_index("detail"), PLAN.field("detail"), details)
         written = plan_files.write(files.store, target, plan_rows)
         return counts + Counts(gone=breakdown(plan_rows, self.layout, self.now), files=written)
 
@@ -140,6 +144,23 @@ class Sides:
                 tables.append(_youngest(rows.take(pa.array(places)), texts.take(pa.array(places))))
         every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
         return every.take(pa.array(_first_youngest(every[HASH].to_numpy(), every["modified_at"])))
+
+    def paths(self, wanted: Hashes) -> pa.Array:
+        """Under which paths dead commits have each of some objects, divided by :data:`DIVIDER`, in their order."""
+        known = [pa.table({HASH: pa.array([], pa.uint64()), "path": pa.array([], pa.binary())})]
+        for rows, dead, one in zip(self._rows, self._dead, self._entries, strict=True):
+            places = np.flatnonzero(dead)
+            places = places[present(rows[HASH].to_numpy()[places], np.sort(wanted))]
+            if len(places):
+                texts = self._files.rows(one.file, self._bucket, ["path"]).take(pa.array(places))
+                known.append(pa.table({HASH: rows[HASH].take(pa.array(places)), "path": texts["path"]}))
+        every_path = pa.concat_tables(known).combine_chunks().sort_by("path")
+        found = every_path.group_by(HASH, use_threads=False).aggregate([("path", "distinct")])
+        every = found["path_distinct"].combine_chunks()
+        joined = pc.binary_join(pa.ListArray.from_arrays(every.offsets, shown(every.values)), DIVIDER)
+        order = np.argsort(found[HASH].to_numpy())
+        at = np.searchsorted(found[HASH].to_numpy()[order], wanted)
+        return joined.take(pa.array(order[at]))
 
     def ranges_below(self, prefixes: tuple[str, ...]) -> set[str]:
         """The ranges with entries below ``prefixes`` on objects that only dead commits have."""
