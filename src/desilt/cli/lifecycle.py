@@ -14,6 +14,7 @@ from desilt.cli.metrics import with_metrics
 from desilt.cli.output import done, json_line, when
 from desilt.cli.place import with_executor
 from desilt.cli.simulate import simulate
+from desilt.cli.ways_on import command
 from desilt.domain.policy import Policy
 from desilt.domain.units import many
 from desilt.executors.executor import Executor
@@ -56,8 +57,8 @@ def set_(repository: Repository, file: BinaryIO, confirm: bool, as_json: bool) -
     made = kept_policy.keep(repository, policy, found)
     if not as_json:
         warn(found)
-    repo = click.get_current_context().params["repo"]
-    text = f"Set {many(len(policy.rules), 'rule')} for {repository.name}. See what goes: desilt lifecycle plan {repo}"
+    see = command("lifecycle plan")
+    text = f"Set {many(len(policy.rules), 'rule')} for {repository.name}. See what goes: {see}"
     done(text, {**facts(repository, made), "findings": list(map(asdict, found))}, as_json=as_json)
 
 

@@ -48,6 +48,7 @@ COMMITS = pa.schema(
 )
 """One row per commit that a run which edits history looks at."""
 STDOUT = "-"
+KINDS = {"": "csv", ".csv": "csv", ".parquet": "parquet"}  # by the ending of a file
 
 
 @click.command("open", cls=DesiltCommand)
@@ -101,7 +102,9 @@ def export(repository: Repository, run: str, file: str, kind: str | None, as_jso
     Paths are known of what was committed; the branch is the one it was uploaded to. Of a run that edits history, a row
     for each commit: commit, created_at, fate, why, refs, parents, new_parents, message.
     """
-    chosen = kind or ("parquet" if file.endswith(".parquet") else "csv")
+    chosen = kind or KINDS.get(Path(file).suffix.lower())
+    if chosen is None:
+        raise BadRequest(f"{file!r} ends in neither .csv nor .parquet; say which it is to be with --format")
     if chosen == "parquet" and file == STDOUT and sys.stdout.isatty():
         raise BadRequest("Parquet is not for a terminal; give a FILE, or --format csv")
     found = folders.find(repository.store, repository.prefix, run)

@@ -12,6 +12,7 @@ from desilt.cli.output import done, emit, one_line
 from desilt.cli.reports import show as show_report
 from desilt.cli.run_files import export, open_page
 from desilt.domain.units import many, size
+from desilt.errors import BadRequest
 from desilt.jobs import registry
 from desilt.jobs.unfinished import give_up as end
 from desilt.records.ledger import RunState
@@ -43,8 +44,11 @@ runs.add_command(export)
 @click.option("--job", help="Only runs of this job, such as gc.")
 def list_runs(repository: Repository, job: str | None, as_json: bool) -> None:
     """List runs, the newest first: plans, and what was swept, even where the run's folder is gone."""
+    found = every(repository, job=job)
+    if job is not None and not found and job not in registry.names():
+        raise BadRequest(f"there is no job {job!r}; there are {', '.join(registry.names())}")
     emit(
-        (row(known, as_json=as_json) for known in every(repository, job=job)),
+        (row(known, as_json=as_json) for known in found),
         ["run", "job", "started", "state", "planned", "removed", "size"],
         as_json=as_json,
         empty="No runs yet; begin with `desilt gc plan`.",

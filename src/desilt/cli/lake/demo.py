@@ -19,6 +19,7 @@ from desilt.cli.progress import Told
 from desilt.cli.reports import outcome
 from desilt.cli.reports import told as described
 from desilt.cli.tables import show_table
+from desilt.cli.ways_on import quoted, without_password
 from desilt.demo import story
 from desilt.domain.address import uid_time
 from desilt.domain.units import size
@@ -69,7 +70,8 @@ def demo(keep: str | None, db: str | None, collect: bool, as_json: bool) -> None
     if keep and not as_json:
         heading("Look around", quiet=False)
         for command in ("lake log {} --all --graph", "lake ls {} main -r", "lake diff {} v1 main", "runs {}"):
-            click.echo(f"  desilt {command.format(f'{location.storage}#{NAME}')}")
+            more = f" --db {quoted(without_password(db))}" if db else ""
+            click.echo(f"  desilt {command.format(f'{location.storage}#{NAME}')}{more}")
 
 
 def check_empty(location: Location) -> None:
