@@ -33,9 +33,3 @@ def test_every_operation_is_documented_with_its_fields_and_none_besides():
 def test_every_field_is_explained():
     explained = re.findall(r"^\| `(\w+)` \|", section("Fields"), re.MULTILINE)
     assert sorted(explained) == sorted([*FIELDS, "at", "say", "fails", "as", "do"])
-
-
-def test_the_python_in_the_guide_works(lake, capsys):
-    (example,) = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
-    exec(example, {"lake": lake})
-    assert len(capsys.readouterr().out.strip()) == 64
