@@ -54,7 +54,8 @@ def roaming(processes, place, repo, tmp_path, *, count, enough, kills=0, **facts
         )
 
     def recorded():
-        return [one for log in tmp_path.glob("*.log") for one in from_lines(log.open())]
+        texts = [log.read_text() for log in tmp_path.glob("*.log")]  # whole: a line may grow while it is read
+        return [one for text in texts for one in from_lines(text.splitlines(keepends=True))]
 
     running = [start() for _ in range(count)]
     for _ in range(kills):
