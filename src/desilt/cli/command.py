@@ -1,6 +1,6 @@
 """What all commands have in common: words that a file or a variable says for them, where nobody types them."""
 
-import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -69,4 +69,4 @@ class DesiltGroup(click.Group):
 
 def is_repository(word: str) -> bool:
     """Whether a word can only be meant as a repository: DIRECTORY#NAME, a URI, or a directory that is there."""
-    return "#" in word or "://" in word or os.path.isdir(word)  # noqa: PTH112
+    return "#" in word or "://" in word or Path(word).is_dir()

@@ -1,7 +1,8 @@
 """`desilt completion`: what a shell offers behind a half-typed word; and what can only be known by looking."""
 
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -9,6 +10,9 @@ from click.shell_completion import CompletionItem, get_completion_class
 from desilt.cli import config
 from desilt.cli.attempt import COMPLETING
 from desilt.cli.command import REPO, DesiltCommand
+
+if TYPE_CHECKING:
+    from desilt.repository.protocol import Repository
 
 WHERE = {
     "bash": "echo 'eval \"$(desilt completion bash)\"' >> ~/.bashrc",
@@ -59,7 +63,7 @@ def _named(kind: str, names: Iterable[str], incomplete: str) -> list[CompletionI
     return [CompletionItem(name, help=kind) for name in names if name.startswith(incomplete)]
 
 
-def _opened(context: click.Context):  # type: ignore[no-untyped-def]
+def _opened(context: click.Context) -> "AbstractContextManager[Repository]":
     from desilt.repository.opening import repository_at
 
     repo = context.params.get(REPO) or config.everywhere(context, REPO) or ""

@@ -133,7 +133,7 @@ def defaults(command: click.Command, context: click.Context) -> dict[str, Any]:
     if WRONG in context.meta:
         raise context.meta[WRONG]
     table: Any = context.meta.get(SAID, {})
-    said = {name: table[name] for name in EVERYWHERE if name in table and name == "db"}
+    said = {"db": table["db"]} if "db" in table else {}
     for above, below in pairwise(contexts(context)):
         if isinstance(above.command, click.Group):
             check_names(above, above.command, table)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.cells import cell_len
@@ -58,7 +58,7 @@ def show_table(rows: Iterable[Row], columns: Sequence[str], *, empty: str = "", 
     from desilt.cli.output import shown
 
     out = console()
-    cells = {column: [] for column in columns}  # type: dict[str, list[str]]
+    cells: dict[str, list[str]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:
             value = row[column]
@@ -101,8 +101,8 @@ def print_table(out: "Console", cells: Mapping[str, list[str]]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
     for column in cells:
         fixed = widths[column] if kept and column in WHOLE else None
-        right = "right" if column in NUMBERS else "left"
-        table.add_column(column, justify=right, width=fixed, min_width=least[column] if kept else None)  # type: ignore[arg-type]
+        side: Literal["left", "right"] = "right" if column in NUMBERS else "left"
+        table.add_column(column, justify=side, width=fixed, min_width=least[column] if kept else None)
     for row in zip(*cells.values(), strict=True):
         table.add_row(*map(Text, row))
     out.print(Padding(table, (0, 0, 0, GAP), expand=False))

@@ -176,7 +176,7 @@ def show(repository: Repository, executor: Executor, chain: Chain, *, as_json: b
     """Carry it out, say what came of it, and leave with its exit code."""
     found = chain()
     executor.watch.ends()
-    note(*chain.reports.values())
+    note(*chain.finished, *chain.reports.values())
     note_codes({one.step: CODES.get(one.state, 0) for one in found.steps} | {UPKEEP: found.exit_code})
     if as_json:
         click.echo(found.to_json(), nl=False)

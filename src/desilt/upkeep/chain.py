@@ -59,6 +59,7 @@ class Chain:
     clock_is_right: bool = False
     reports: dict[str, Report] = field(default_factory=dict)  # of jobs that did what they were asked
     refused: dict[str, Report] = field(default_factory=dict)  # of others, if they had a plan
+    finished: list[Report] = field(default_factory=list)  # of runs that were cut off before: their figures are old
     done: list[StepReport] = field(default_factory=list)
     exit_code: int = 0
 
@@ -92,7 +93,7 @@ class Chain:
             self.done.append(self._stopped_by(left[0].job if left else UPKEEP, reason))
             return
         for report in reports:
-            self.reports[report.job] = report
+            self.finished.append(report)
             self.done.append(finished(report))
             if self.done[-1].state is StepState.PARTLY:
                 self._note(PARTLY)
