@@ -25,6 +25,12 @@ DONE: dict[str, str] = {
     State.REMOVED: "removed by run {run} on {at} UTC by rule {rule!r}",
     State.GONE: "already gone when run {run} came to remove it on {at} UTC by rule {rule!r}",
     State.TRASHED: "moved to the trash by run {run} on {at} UTC by rule {rule!r}",
+    State.MARKED: "marked by run {run} on {at} UTC by {rule}, and is hidden; `desilt retention restore` brings it back",
+    State.TAGGED: "marked by run {run} on {at} UTC by {rule}, and tagged: the store removes it; until then, "
+    "`desilt retention restore` brings it back",
+    State.TAG_FAILED: "marked by run {run} on {at} UTC by {rule}, and could not be tagged: the next run tries again; "
+    "`desilt retention restore` brings it back",
+    State.REMOVING: "marked by run {run} on {at} UTC by {rule}, and is about to be removed",
     State.FAILED: "condemned by run {run} on {at} UTC by rule {rule!r}, and the store failed to remove it",
     State.RESTORING: "moved to the trash by run {run} on {at} UTC by rule {rule!r}, and is on its way back: give the "
     "same `desilt restore` again to finish it",
@@ -78,6 +84,7 @@ def answer(one: Explanation) -> str:
         Reason.STAGED: f"is kept: {staged(one)}",
         Reason.TICKET: f"is kept: an upload under way may still ask for it{ticket}, until {until}",
         Reason.HELD: f"is kept: hold {one.orders[0].id if one.orders else ''} orders it",
+        Reason.MARKED: f"is gone for readers: it was {told}",
         Reason.RESTORED: f"is kept: nothing holds it, but it was {told}, and is left alone until {until}",
         Reason.DROPPED: f"is kept for now: nothing holds it, but {was_staged(one)}, and somebody may be reading it; "
         f"it is left alone until {until}",
@@ -87,7 +94,7 @@ def answer(one: Explanation) -> str:
         Reason.YOUNG: f"is kept for now: nothing holds it, but it is too young to be removed, until {until}",
         Reason.UNREFERENCED: "would be removed by the next run: no commit, staging area or ticket holds it",
     }
-    return f"{name} {said[reason]}{condemned}."
+    return f"{name} {said[reason]}{'' if reason is Reason.MARKED else condemned}."
 
 
 def done(removal: Removal) -> str:

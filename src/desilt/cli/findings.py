@@ -7,7 +7,7 @@ import click
 
 from desilt.cli.output import emit, shown
 from desilt.domain.lint import Lint
-from desilt.jobs.lifecycle.lint import told
+from desilt.jobs.rules.agreed import told
 
 HAS_ERRORS = 1  # the exit code
 

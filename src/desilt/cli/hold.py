@@ -10,7 +10,7 @@ from desilt.cli.output import done, emit, when
 from desilt.cli.params import END
 from desilt.executors.executor import HERE
 from desilt.jobs import holds
-from desilt.jobs.lifecycle.paths import has_path
+from desilt.jobs.rules.paths import has_path
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.protocol import Repository
 

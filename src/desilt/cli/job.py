@@ -23,7 +23,7 @@ from desilt.jobs.runner import plan, run
 from desilt.repository.protocol import Repository
 from desilt.runs.known import report_of
 from desilt.runs.report import Report
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES, Action
 from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
@@ -40,7 +40,7 @@ def with_ask(command: Command) -> Command:
     @click.option(
         "--to",
         "action",
-        type=click.Choice([one.value for one in Action]),
+        type=click.Choice([one.value for one in CHOICES]),
         default=Action.DELETE.value,
         show_default=True,
         help="The trash can be restored from; on S3 that costs a copy of each object.",

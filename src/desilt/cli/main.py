@@ -23,6 +23,10 @@ COMMANDS = {
         "desilt.cli.lifecycle",
         "Remove committed objects below a prefix once they are older than so many days.",
     ),
+    "retention": (
+        "desilt.cli.retention",
+        "Mark what rules call expired, tag it, and let the object store remove it.",
+    ),
     "expire": (
         "desilt.cli.expire",
         "Hide history from before a date; keep what refs point to, and what rules keep.",
@@ -65,6 +69,10 @@ COMMANDS = {
     "completion": (
         "desilt.cli.complete",
         "Print what makes a shell complete the words of desilt: commands, options, runs, branches and tags.",
+    ),
+    "schema": (
+        "desilt.cli.schema",
+        "Print the JSON Schema of a document that people write, for an editor to complete and check it by.",
     ),
     "fsck": (
         "desilt.cli.lake.fsck",

@@ -15,6 +15,7 @@ from desilt.runs.report import Amount, Report, Swept
 from desilt.runs.steps import Action
 
 SWEPT_IN_PART = 3  # the exit code
+DONE: dict[str, str] = {Action.DELETE: "removed", Action.TRASH: "moved to the trash", Action.MARK: "marked, and hidden"}
 
 
 def show(repository: Repository, report: Report) -> None:
@@ -72,13 +73,28 @@ def _show_objects(report: Report) -> None:
     if report.refs:
         click.echo(f"\n{bold('Branches')}")
         show_table([{"branch": name, "": why} for name, why in report.refs.items()], ["branch", ""])
+    if report.marks:
+        click.echo(f"\n{bold('Marked')}, of all runs")
+        show_table(
+            [
+                {
+                    "state": state,
+                    "objects": one.objects,
+                    "size": size(one.bytes),
+                    "oldest": when(datetime.fromisoformat(one.oldest)),
+                }
+                for state, one in report.marks.items()
+            ],
+            ["state", "objects", "size", "oldest"],
+        )
     if report.swept:
         click.echo(f"\n{bold('Done')}: {outcome(report.swept)}")
 
 
 def _show_going(report: Report) -> None:
     share = report.removed.bytes / report.stored.bytes if report.stored.bytes else 0
-    verb = "Planned to go" if report.swept else "Would go"
+    would = "Would be marked" if report.action == Action.MARK else "Would go"
+    verb = "Planned to go" if report.swept else would
     since = (
         "" if report.by == "rule" else f", all from before {when(datetime.fromisoformat(report.cutoff))} UTC"
     )  # rules have a cutoff each
@@ -106,7 +122,7 @@ def _show_going(report: Report) -> None:
 
 def outcome(swept: Swept) -> str:
     """What a sweep came to, as a sentence."""
-    done = "moved to the trash" if swept.action == Action.TRASH else "removed"
+    done = DONE[swept.action]
     parts = [f"{told(Amount(swept.removed, swept.bytes))} {done}"]
     parts += [f"{swept.gone:,} already gone"] if swept.gone else []
     parts += [f"{swept.failed:,} failed, to be tried again by the next run"] if swept.failed else []

@@ -15,7 +15,14 @@ from desilt.domain.reason import Reason
 from desilt.domain.times import microseconds
 
 ORDER = list(Reason)
-HOLDERS = (Reason.COMMITTED, Reason.STAGED, Reason.TICKET, Reason.HELD, Reason.RESTORED)  # the first one is told
+HOLDERS = (
+    Reason.COMMITTED,
+    Reason.STAGED,
+    Reason.TICKET,
+    Reason.HELD,
+    Reason.RESTORED,
+    Reason.MARKED,
+)  # the first one is told
 
 
 def reasons(

@@ -27,9 +27,9 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RangeGroup:
-    """Who reaches some ranges: classes of branches, with whether a head is among what is reached; and who else."""
+    """Who reaches some ranges: classes of branches, each with the rules that spare what it reaches; and who else."""
 
-    members: frozenset[tuple[int, bool]]  # class, current
+    members: frozenset[tuple[int, int]]  # class, and rules that do not count for it, since it is current: bits
     tagged: bool = False
     detached: bool = False
     held: str = ""  # the hold of a person, on everything in the commit
@@ -41,7 +41,6 @@ class Terms:
 
     rule_ids: tuple[str, ...]
     prefixes: tuple[str, ...]  # of the rules
-    noncurrent_only: tuple[bool, ...]
     classes: tuple[tuple[int | None, ...], ...]  # for each class, what each rule's cutoff is (microseconds)
     groups: tuple[RangeGroup, ...]
     keep_prefixes: tuple[str, ...] = ()
@@ -55,13 +54,13 @@ class Terms:
 
     def decided(self, group: int, rules: bytes) -> tuple[int, int, int]:
         """For entries of ``group`` that match ``rules`` (a mask): before when every branch lets them go; before when
-        it would, were they in no head; and before when any branch would, by date alone."""
+        it would, were they not current; and before when any branch would, by date alone."""
         known = self._decided.get((group, rules))
         if known is None:
             matching = [number for number, byte in enumerate(rules) if byte]
             of = [
-                (self._latest(matching, kind, current), self._latest(matching, kind))
-                for kind, current in self.groups[group].members
+                (self._latest(matching, kind, spared), self._latest(matching, kind))
+                for kind, spared in self.groups[group].members
             ]
             every = min((now for now, _ in of), default=NEVER)
             by_date = min((date for _, date in of), default=NEVER)
@@ -72,13 +71,13 @@ class Terms:
         """For each rule of the mask, before when some branch of ``group`` releases by it."""
         members = self.groups[group].members
         return [
-            max((self._latest([rule], kind, current) for kind, current in members), default=NEVER) if byte else NEVER
+            max((self._latest([rule], kind, spared) for kind, spared in members), default=NEVER) if byte else NEVER
             for rule, byte in enumerate(rules)
         ]
 
-    def _latest(self, rules: Sequence[int], kind: int, current: bool = False) -> int:
+    def _latest(self, rules: Sequence[int], kind: int, spared: int = 0) -> int:
         """Of several rules any one removes, so the latest cutoff counts."""
-        found = [self.classes[kind][rule] for rule in rules if not (current and self.noncurrent_only[rule])]
+        found = [self.classes[kind][rule] for rule in rules if not spared >> rule & 1]
         return max((before for before in found if before is not None), default=NEVER)
 
 

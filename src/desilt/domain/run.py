@@ -8,8 +8,13 @@ from desilt.domain.address import YEAR_4000_MS
 from desilt.domain.times import EPOCH, microseconds
 from desilt.errors import BadRequest
 
-SIMULATIONS, UPKEEP = "simulate", "upkeep"
-BESIDE = (SIMULATIONS, UPKEEP)  # folders beside those of jobs: nobody sweeps these, so nobody lists them
+SIMULATIONS, UPKEEP, RESTORES, VACUUMS = "simulate", "upkeep", "restores", "vacuums"
+BESIDE = (
+    SIMULATIONS,
+    UPKEEP,
+    RESTORES,
+    VACUUMS,
+)  # folders beside those of jobs: nobody sweeps these, so nobody lists them
 FOLDER = "_desilt/runs/"
 SAID_ONCE = ("confirm", "clock_is_right", "after_restore")  # of what was looked at: no file and no variable says it
 SAME_MOMENT_MS = 1_000  # a clock that stands still, or two runs in one millisecond

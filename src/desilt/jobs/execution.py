@@ -8,7 +8,7 @@ from typing import Any
 from desilt.errors import Refused, RunGivenUp, StorageFailed
 from desilt.jobs import watermark
 from desilt.jobs.job import STORED, Job
-from desilt.jobs.report import done, publish
+from desilt.jobs.report import done, marks_of, publish
 from desilt.jobs.situation import let_pass, situation
 from desilt.logs import logger
 from desilt.records import ledger
@@ -16,6 +16,7 @@ from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunState
 from desilt.runs.known import outcome
 from desilt.runs.report import Report
+from desilt.runs.steps import Action
 from desilt.sweep.guard import guard
 from desilt.sweep.guard import row as row_of
 from desilt.sweep.limits import Limits
@@ -67,6 +68,7 @@ def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None) -
             objections=(),
             refs={**fates_of(repository, made), **(fates or {})},
             history={**report.history, **done(repository, work.folder, made)},
+            marks=marks_of(repository) if made.action is Action.MARK else {},
             place=report.place
             if report.place == work.executor.place
             else f"{report.place}; swept {work.executor.place}",

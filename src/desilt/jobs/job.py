@@ -21,7 +21,7 @@ from desilt.repository.source import Source
 from desilt.runs.history import HistoryChange
 from desilt.runs.plan import Evidence, Next, Plan
 from desilt.runs.report import Amount, Freed, RuleCutoff
-from desilt.runs.steps import Action, Step
+from desilt.runs.steps import CHOICES, Action, Step
 from desilt.sweep.guard import Unfit
 
 O = TypeVar("O")  # noqa: E741  the options of a job
@@ -124,6 +124,7 @@ class Traits:
     no_way_back: str = ""  # why `desilt restore` cannot help; "": what it moved to the trash comes back
     after: tuple[str, ...] = ()  # jobs that come before it, where both are due
     needs: tuple[str, ...] = ()  # of those, jobs that it waits for if they are refused
+    action: Action = Action.DELETE  # what becomes of what goes, unless people say otherwise
     edits: str = "edit"  # what one thing is called that it does to history
     unseen: str = "not looked at one by one"  # what it says of objects that are stored, and that it only counted
 
@@ -174,7 +175,7 @@ class Job(Generic[O]):
         self,
         *,
         now: datetime | str | None = None,
-        action: Action | str = Action.DELETE,
+        action: Action | str | None = None,
         full: bool = False,
         **options: Any,
     ) -> Request[O]:
@@ -183,9 +184,11 @@ class Job(Generic[O]):
         asked = {"now": now, "full": full}
         given = {name: ASKED[name].read(value) for name, value in asked.items()}
         try:
-            chosen = Action(action)
+            chosen = self.traits.action if action is None else Action(action)
         except ValueError:
-            raise BadRequest(f"{action!r} is not what can be done; write {' or '.join(Action)}") from None
+            raise BadRequest(f"{action!r} is not what can be done; write {' or '.join(CHOICES)}") from None
+        if (chosen is Action.MARK) != (self.traits.action is Action.MARK):
+            raise BadRequest(f"{self.name!r} cannot {chosen.value} what goes; leave it to {self.traits.action.value}")
         if chosen is Action.TRASH and self.traits.no_way_back:
             raise BadRequest(f"{self.name!r} has no use for the trash: a run of it {self.traits.no_way_back}")
         return Request(self.options(**said), action=chosen, **given)

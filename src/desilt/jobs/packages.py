@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "desilt.jobs"
-OURS = ("gc", "lifecycle", "expire", "collect")
+OURS = ("gc", "lifecycle", "retention", "expire", "collect")
 NAME = re.compile(r"[a-z][a-z0-9]*")  # of a job: that of a command, and of a folder
 
 

@@ -12,6 +12,7 @@ from desilt.executors.executor import HERE
 from desilt.jobs import registry
 from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
+from desilt.records import removals as tombstones
 from desilt.render import report as page
 from desilt.render.report import Removed
 from desilt.repository.protocol import Repository
@@ -19,8 +20,8 @@ from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
 from desilt.runs.history import Fate, read_change
 from desilt.runs.plan import Plan
-from desilt.runs.report import Amount, Report, of_run
-from desilt.runs.steps import EditHistory, TakeCommits, TidyFiles
+from desilt.runs.report import Amount, Marks, Report, of_run
+from desilt.runs.steps import Action, EditHistory, TakeCommits, TidyFiles
 from desilt.sweep import commits
 
 BIGGEST = 10
@@ -65,8 +66,16 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         history=figures.history,
         frees=figures.frees,
         notes=figures.notes,
+        marks=marks_of(repository) if plan.action is Action.MARK else {},
         own={one.what: Amount(one.objects, one.bytes) for one in own},
     )
+
+
+def marks_of(repository: Repository) -> dict[str, Marks]:
+    """What became of all that was ever marked."""
+    with repository.records.read() as tx:
+        found = tombstones.marks(tx, repository.uid)
+    return {one.state: Marks(one.objects, one.bytes, one.oldest.isoformat()) for one in found}
 
 
 def by_age(gone: Breakdown) -> dict[str, Amount]:

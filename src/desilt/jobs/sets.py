@@ -26,6 +26,16 @@ class Recorded:
         with self._repository.records.read() as tx:
             return self._put("unsettled", removals.unsettled(tx, self._repository.uid))
 
+    def marks(self) -> HeldFile:
+        """Whatever was marked, and what became of it: gone or not."""
+        with self._repository.records.read() as tx:
+            return self._put("marks", removals.ever_marked(tx, self._repository.uid))
+
+    def marked(self, before: datetime) -> HeldFile:
+        """What earlier runs marked by then, and is still to go."""
+        with self._repository.records.read() as tx:
+            return self._put("marked", removals.marked(tx, self._repository.uid, before=before))
+
     def ordered(self, holds: Iterable[Hold]) -> HeldFile:
         """What people ordered to be kept, object by object."""
         return self._put("holds", [hold.value for hold in holds if hold.kind is HoldKind.ADDRESS])

@@ -13,7 +13,7 @@ from desilt.clock import ManualClock
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.times import CLOCK_MARGIN, DROPPED_KNOWN_FOR
 from desilt.errors import BatchOver, RefsMoved
-from desilt.lake import dropped, moves, repositories, restored, staging, tickets, traces
+from desilt.lake import dropped, moves, repositories, restored, staged, staging, tickets, traces
 from desilt.lake.core import Core
 from desilt.lake.events import BroughtBack, run_began
 from desilt.lake.held import LakeHeld
@@ -24,7 +24,7 @@ from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
-from desilt.records.removals import SETTLED, State, Tombstone
+from desilt.records.removals import MARKS, SETTLED, State, Tombstone
 from desilt.repository.gate import Batch, Held, Reliance, Safety, Standing
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
@@ -125,7 +125,7 @@ class LakeGate:
     def _held(self, tx: Transaction, run: str, addresses: list[str], relies_on: Reliance) -> dict[str, str]:
         """What else holds them at this moment."""
         now, uid = self._core.clock(), self._core.uid
-        back = dict.fromkeys(staging.holders(tx, addresses), "it is staged")
+        back = dict.fromkeys(staged.holders(tx, uid, addresses, relies_on), "it is staged")
         waiting = tickets.holders(tx, uid, addresses, since=now - CLOCK_MARGIN)
         back |= dict.fromkeys(waiting, "an upload under way holds it")
         if relies_on.dropped_for:
@@ -139,6 +139,8 @@ class LakeGate:
                 back[address] = "the plan names it twice"
             elif stone.state is State.RESTORING or (stone.restored_at is not None and stone.restored_at >= lately):
                 back[address] = "it was restored since"
+            elif stone.state in MARKS:
+                back[address] = f"run {stone.run} has marked it for the store to remove"
             elif stone.state is State.TRASHED:
                 back[address] = f"run {stone.run} moved it to the trash"
             elif stone.state in (State.REMOVED, State.GONE) and (relies_on.rules or stone.condemned_at >= lately):
@@ -196,6 +198,15 @@ class LakeGate:
             locks.check(move.tx, lock)
             move.do(BroughtBack(run))
             yield move.tx
+
+    def forget(self, stones: Sequence[Tombstone], since: Revision, lock: Lock) -> None:
+        with self._core.database.write() as tx:
+            generation = repositories.condemning(tx, self._core.uid)
+            locks.check(tx, lock)
+            if generation != since.number:
+                raise RefsMoved("the ledger was vacuumed")
+            held = staging.holders(tx, [one.address for one in stones])
+            tombstones.forget(tx, self._core.uid, [one for one in stones if one.address not in held])
 
     def release_copied(self, tx: Transaction) -> None:
         restored.release(tx, self._core.uid)

@@ -7,6 +7,7 @@ from itertools import islice
 
 from desilt.domain.entry import Entry, decode_path
 from desilt.lake import staging
+from desilt.lake.hidden import Hidden, Records, Shown
 from desilt.lake.staging import after_prefix
 from desilt.records.database import Transaction
 from desilt.sstable.columns import decode_entries
@@ -41,10 +42,22 @@ def lookup(tx: Transaction, ranges: Ranges, view: View, key: bytes) -> bytes | N
 
 
 def listing(
-    tx: Transaction, ranges: Ranges, view: View, *, prefix: bytes = b"", delimiter: bytes = b"", after: bytes = b""
+    tx: Transaction,
+    ranges: Ranges,
+    view: View,
+    *,
+    hidden: Hidden | None,
+    prefix: bytes = b"",
+    delimiter: bytes = b"",
+    after: bytes = b"",
 ) -> Iterator[Entry | CommonPrefix]:
-    """Entries below ``prefix`` and past ``after``; with a delimiter, what lies behind it is folded and skipped."""
-    found = _folded(tx, ranges, view, prefix, delimiter, after)
+    """Entries below ``prefix`` and past ``after``; with a delimiter, what lies behind it is folded and skipped.
+
+    Those that are ``hidden`` are left out, and so is what would be folded of nothing else.
+    """
+    start = max(prefix, after + b"\0" if after else b"")
+    everything = Overlaid(_committed(ranges, view, prefix), _staged(tx, view, prefix), start)
+    found = _folded(Shown(everything, hidden) if hidden else everything, prefix, delimiter, after)
     while page := list(islice(found, PAGE)):
         records = paired([pair for pair in page if pair[1] is not None], RAW)
         entries = iter(decode_entries(records))
@@ -52,12 +65,8 @@ def listing(
             yield CommonPrefix(decode_path(key)) if value is None else next(entries)
 
 
-def _folded(
-    tx: Transaction, ranges: Ranges, view: View, prefix: bytes, delimiter: bytes, after: bytes
-) -> Iterator[Pair]:
+def _folded(records: Records, prefix: bytes, delimiter: bytes, after: bytes) -> Iterator[Pair]:
     """Keys with their values, and folded ones with None."""
-    start = max(prefix, after + b"\0" if after else b"")
-    records = Overlaid(_committed(ranges, view, prefix), _staged(tx, view, prefix), start)
     while (pair := records.next()) is not None:
         key = pair[0]
         cut = key.find(delimiter, len(prefix)) if delimiter else -1

@@ -1,10 +1,10 @@
-"""What refs that moved since a lifecycle plan was made keep by now, read from the database."""
+"""What refs that moved since a plan by rules was made keep by now, read from the database."""
 
 from dataclasses import dataclass
 
 from desilt.domain.moved import Refs, kept_by_now
-from desilt.domain.policy import parse
 from desilt.lake import commits, refs
+from desilt.lake.policy import manner
 from desilt.records.database import Transaction
 from desilt.repository.gate import Rules
 
@@ -29,5 +29,5 @@ def moves(tx: Transaction, repository: str, rules: Rules, generation: int) -> se
         return set()
     every = {commit.id: commit for commit in commits.every(tx, repository)}
     parents = {name: commit.parents for name, commit in every.items()}
-    kept = kept_by_now(parse(rules.document), then, now, parents=parents, new=new)
+    kept = kept_by_now(manner(rules), then, now, parents=parents, new=new)
     return {Moved(every[one.commit].metarange, tuple(every[base].metarange for base in one.bases)) for one in kept}

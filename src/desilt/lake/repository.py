@@ -137,13 +137,16 @@ class LakeRepository:
         signed = signature(message or f"Revert {commit.message!r} ({commit.id[:12]})", committer, None)
         return self._committer.revert(commit, branch, signed, parent=parent)
 
-    def diff(self, left: str, right: str, *, since_base: bool = False) -> Iterator[PathChange]:
-        """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
-        return views.differences(self.core, left, right, since_base=since_base)
+    def diff(self, left: str, right: str, *, since_base: bool = False, gone: bool = False) -> Iterator[PathChange]:
+        """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``.
 
-    def uncommitted(self, branch: str, *, prefix: str = "") -> Iterator[PathChange]:
-        """What a commit of ``branch`` would change."""
-        return views.uncommitted(self.core, branch, prefix=prefix)
+        An entry whose object a run has marked counts as absent, unless ``gone``.
+        """
+        return views.differences(self.core, left, right, since_base=since_base, gone=gone)
+
+    def uncommitted(self, branch: str, *, prefix: str = "", gone: bool = False) -> Iterator[PathChange]:
+        """What a commit of ``branch`` would change; what a run has marked counts as absent, unless ``gone``."""
+        return views.uncommitted(self.core, branch, prefix=prefix, gone=gone)
 
     # ---- objects
 
@@ -156,10 +159,13 @@ class LakeRepository:
         return views.get(self.core, ref, path, start=start, length=length)
 
     def list(
-        self, ref: str, prefix: str = "", *, delimiter: str = "", after: str = ""
+        self, ref: str, prefix: str = "", *, delimiter: str = "", after: str = "", gone: bool = False
     ) -> Iterator[Entry | CommonPrefix]:
-        """Entries below ``prefix`` in path order, gone ones too; with a delimiter, deeper ones folded."""
-        return views.entries(self.core, ref, prefix, delimiter=delimiter, after=after)
+        """Entries below ``prefix`` in path order; with a delimiter, deeper ones folded.
+
+        Those whose objects a run has removed are among them; where one has marked them, only with ``gone``.
+        """
+        return views.entries(self.core, ref, prefix, delimiter=delimiter, after=after, gone=gone)
 
     def put(
         self,
@@ -187,8 +193,8 @@ class LakeRepository:
         self._writer.remove(branch, [path])
 
     def remove_below(self, branch: str, prefix: str) -> Iterator[str]:
-        """Remove everything below ``prefix``, page by page; the paths, as they go."""
-        found = [entry.path for entry in self.list(branch, prefix)]
+        """Remove everything below ``prefix``, hidden entries too, page by page; the paths, as they go."""
+        found = [entry.path for entry in self.list(branch, prefix, gone=True)]
         for at in range(0, len(found), PAGE):
             page = found[at : at + PAGE]
             self._writer.remove(branch, page)

@@ -15,12 +15,12 @@ from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory
 from desilt.lake import dropped, manifest, partitions, reader, refs, restored, tickets, views
-from desilt.lake.areas import areas
+from desilt.lake.areas import areas, staged_entries
 from desilt.lake.core import Core
 from desilt.lake.layout import DATA, folder_parts
 from desilt.lake.staging import after_prefix
 from desilt.repository.snapshot import Snapshot
-from desilt.repository.source import Pointers, Staged, Uploads
+from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
 
@@ -64,6 +64,9 @@ class LakeSource:
 
     def staged_pointers(self) -> Pointers:
         return areas(self._core)
+
+    def staged_entries(self, run: Run) -> StagedEntries:
+        return staged_entries(self._core, f"{self._core.prefix}{run.folder}inputs/entries/")
 
     def uploads(self, run: Run, now: datetime) -> Uploads:
         """The addresses of uploads under way."""
@@ -143,7 +146,7 @@ class LakeSource:
         with core.database.read() as tx:
             names = [branch.name for branch in refs.branches(tx, core.uid)]
         for name in names:
-            for entry in views.entries(core, name, prefix, delimiter="", after=""):
+            for entry in views.entries(core, name, prefix, delimiter="", after="", gone=True):
                 yield entry.path
         stop = after_prefix(start)
         for listed in self.lists(self.snapshot(core.clock()).in_time).ranges.values():

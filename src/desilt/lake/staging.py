@@ -43,6 +43,13 @@ def holders(tx: Transaction, addresses: Sequence[str]) -> set[str]:
     return {str(row[0]) for row in among(tx, "SELECT address FROM staging WHERE address IN ({})", addresses)}
 
 
+def pointing(tx: Transaction, addresses: Sequence[str]) -> Iterator[tuple[str, str, bytes, bytes]]:
+    """Address, staging area, path and value of all entries of the lake that point to some of ``addresses``."""
+    query = "SELECT address, token, path, value FROM staging WHERE address IN ({})"
+    rows = among(tx, query, addresses)
+    return ((str(address), str(token), bytes(path), bytes(value)) for address, token, path, value in rows)
+
+
 def unstage(tx: Transaction, token: str, path: bytes, dropping: Dropping) -> int:
     """Forget ``path`` in this one staging area; 0 if it knew nothing of it."""
     dropped.write(tx, dropping, "token = ? AND path = ?", token, path)
@@ -138,7 +145,8 @@ def drop_gone(tx: Transaction, repository: str) -> int:
     """Forget entries whose objects a run has removed: only a database that was restored has any; how many."""
     return tx.execute(
         "DELETE FROM staging WHERE address IN "
-        "(SELECT address FROM tombstones WHERE repository = ? AND state <> 'restored') AND token IN "
+        "(SELECT address FROM tombstones WHERE repository = ? AND state NOT IN "
+        "('restored', 'marked', 'tagged', 'tagging failed', 'removing')) AND token IN "
         "(SELECT token FROM branches WHERE repository = ? UNION "
         "SELECT sealed.token FROM sealed JOIN branches ON branches.uid = sealed.branch WHERE branches.repository = ?)",
         *(repository, repository, repository),

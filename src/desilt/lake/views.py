@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix
 from desilt.domain.history import Commit, walk
 from desilt.errors import BadRequest, NotFound, Unreadable
-from desilt.lake import bases, commits, refs, staging
+from desilt.lake import bases, commits, hidden, refs, staging
 from desilt.lake.core import Core
 from desilt.lake.diff import diff
-from desilt.lake.listing import PAGE, CommonPrefix, View, listing, lookup
+from desilt.lake.hidden import Hidden
+from desilt.lake.listing import PAGE, CommonPrefix, Pair, View, listing, lookup
 from desilt.lake.vanished import telling_gone
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
@@ -45,32 +46,57 @@ def log(core: Core, *tips: str) -> Iterator[Commit]:
         yield from walk(commits.fetching(tx, core.uid), *ids)
 
 
-def differences(core: Core, left: str, right: str, *, since_base: bool) -> Iterator[PathChange]:
-    """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``."""
+def differences(core: Core, left: str, right: str, *, since_base: bool, gone: bool) -> Iterator[PathChange]:
+    """What turns the commit ``left`` into ``right``; or only what ``right`` did ``since_base``.
+
+    An entry that is hidden counts as absent, unless ``gone``.
+    """
     with core.database.read() as tx:
         ours, theirs = (refs.resolve(tx, core.uid, ref).commit for ref in (left, right))
         base: Commit | None = ours
         if since_base:
             met = bases.met(tx, core, ours.id, theirs.id)
             base = met.usable(bases.SINCE_BASE) if met else None
+        hides = hidden.hides(tx, core, gone=gone)
     with telling_gone(core, theirs.id, *([base.id] if base else [])):
-        for batch in diff(core.ranges, base.metarange if base else EMPTY, theirs.metarange):
-            for key, before, after in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield change(key, before, after)
+        found = (
+            change(key, before, after)
+            for batch in diff(core.ranges, base.metarange if base else EMPTY, theirs.metarange)
+            for key, before, after in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        )
+        yield from seen_changes(found, hidden.by_now(core)) if hides else found
 
 
-def uncommitted(core: Core, branch: str, *, prefix: str) -> Iterator[PathChange]:
-    """What a commit of ``branch`` would change."""
+def uncommitted(core: Core, branch: str, *, prefix: str, gone: bool) -> Iterator[PathChange]:
+    """What a commit of ``branch`` would change; an entry that is hidden counts as absent, unless ``gone``."""
     with core.database.read() as tx:
         seen = refs.branch(tx, core.uid, branch)
         head = commits.fetching(tx, core.uid)(seen.head)
         staged = staging.scan(tx, seen.tokens, prefix=encode_prefix(prefix))
-        while page := list(islice(staged, PAGE)):
-            with telling_gone(core, head.id):
-                committed = core.ranges.get_many(head.metarange, [key for key, _ in page])
-            for (key, value), before in zip(page, committed, strict=True):
-                if value != before:
-                    yield change(key, before, value)
+        found, left_out = staged_changes(core, head, staged), hidden.at_once(tx, core, gone=gone)
+        yield from seen_changes(found, left_out) if left_out else found
+
+
+def staged_changes(core: Core, head: Commit, staged: Iterator[Pair]) -> Iterator[PathChange]:
+    """Where ``staged`` values are others than those of ``head``."""
+    while page := list(islice(staged, PAGE)):
+        with telling_gone(core, head.id):
+            committed = core.ranges.get_many(head.metarange, [key for key, _ in page])
+        for (key, value), before in zip(page, committed, strict=True):
+            if value != before:
+                yield change(key, before, value)
+
+
+def seen_changes(changes: Iterator[PathChange], left_out: Hidden) -> Iterator[PathChange]:
+    """``changes`` as readers see them: a side that is hidden is absent, and without either there is no change."""
+    while page := list(islice(changes, PAGE)):
+        unseen = left_out([side.address for one in page for side in (one.before, one.after) if side is not None])
+        for one in page:
+            before, after = (
+                None if side is None or side.address in unseen else side for side in (one.before, one.after)
+            )
+            if before is not None or after is not None:
+                yield PathChange(one.path, before, after)
 
 
 def stat(core: Core, ref: str, path: str) -> Entry:
@@ -102,11 +128,17 @@ def _bytes(core: Core, entry: Entry, start: int, length: int | None) -> Iterator
         raise Unreadable(f"the object of {entry.path!r} is missing from the store; see `desilt fsck`") from None
 
 
-def entries(core: Core, ref: str, prefix: str, *, delimiter: str, after: str) -> Iterator[Entry | CommonPrefix]:
-    """Entries below ``prefix`` in path order, gone ones too; with a delimiter, deeper ones folded."""
+def entries(
+    core: Core, ref: str, prefix: str, *, delimiter: str, after: str, gone: bool
+) -> Iterator[Entry | CommonPrefix]:
+    """Entries below ``prefix`` in path order; with a delimiter, deeper ones folded.
+
+    What a run removed is among them; what one marked is hidden, unless ``gone``.
+    """
     with view(core, ref) as (tx, seen):
         below, at, past = (encode_prefix(text) for text in (prefix, delimiter, after))
-        yield from listing(tx, core.ranges, seen, prefix=below, delimiter=at, after=past)
+        left_out = hidden.at_once(tx, core, gone=gone)
+        yield from listing(tx, core.ranges, seen, hidden=left_out, prefix=below, delimiter=at, after=past)
 
 
 def count_gone(core: Core, ref: str) -> int:

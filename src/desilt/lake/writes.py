@@ -62,9 +62,8 @@ class Writer:
             with self._core.database.read() as tx:  # condemned since its entry was read, or lost?
                 tombstones.refuse_gone(tx, self._core.uid, source.address, source.path)
             raise
-        return self._stage_upload(
-            upload, key, replace(source, path=path, address=upload.address, modified_ns=self._now())
-        )
+        entry = replace(source, path=path, address=upload.address, modified_ns=self._now())
+        return self._stage_upload(upload, key, entry, source=source)
 
     def copy(self, branch: str, source: str, destination: str, *, move: bool = False) -> Entry:
         """A second entry on the same object, in the same branch; with ``move``, the first one goes."""
@@ -130,9 +129,11 @@ class Writer:
             seen = refs.branch(tx, self._core.uid, branch)
         return Upload(self._core, seen, path, self._partitions.new_address(seen.uid))
 
-    def _stage_upload(self, upload: Upload, key: bytes, entry: Entry) -> Entry:
+    def _stage_upload(self, upload: Upload, key: bytes, entry: Entry, *, source: Entry | None = None) -> Entry:
         with self._core.database.write() as tx:
             on = upload.finish(tx)
+            if source is not None:  # what is gone by now is not to live on as a copy
+                tombstones.refuse_gone(tx, self._core.uid, source.address, source.path)
             staging.stage(tx, on.token, key, encode_entry(entry), self._dropping(on))
         return entry
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Client: TypeAlias = S3Store | AzureStore | GCSStore
 
 RETRY: "RetryConfig" = {"max_retries": 8, "retry_timeout": timedelta(minutes=2)}
-TIMES: "ClientConfig" = {"connect_timeout": timedelta(seconds=10), "timeout": timedelta(minutes=2)}
+CONNECT, ANSWER = timedelta(seconds=10), timedelta(minutes=2)
+TIMES: "ClientConfig" = {"connect_timeout": CONNECT, "timeout": ANSWER}
 ENDPOINTS = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL"),

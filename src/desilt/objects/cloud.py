@@ -3,7 +3,8 @@
 All three through `obstore`, which reads the usual environment variables:
 ``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT_URL`` and their kin,
 ``AZURE_STORAGE_ACCOUNT_NAME``, ``GOOGLE_SERVICE_ACCOUNT`` and theirs. Google's
-is untested.
+is untested. On S3 tags and copies are left to `boto3`: a copy by obstore would take
+the tags along.
 
 An upload that is cut off leaves no object, but its parts may stay behind unseen
 and cost money: give the bucket a rule that aborts incomplete uploads. In a
@@ -25,8 +26,11 @@ from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
 from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, repeated
+from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.removal import check_pairs
+from desilt.objects.s3_client import failures
 from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range, nothing
+from desilt.objects.tags import Tagging
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
@@ -137,6 +141,10 @@ class CloudStore:
         if self.head(source).size > COPY_LIMIT[self.scheme]:
             self.put(destination, self.stream(source))
             return
+        if self.scheme == "s3":
+            with failures(self.uri, "copying", source):
+                copy_without_tags(self.bucket, self._at(source), self._at(destination))
+            return
         with self._failures("copying", source):
             obstore.copy(self.client, self._at(source), self._at(destination))
 
@@ -170,6 +178,10 @@ class CloudStore:
         if apart(pairs):
             return self._move(pairs, between)
         return [outcome for pair in pairs for outcome in self._move([pair], between)]
+
+    @property
+    def tagging(self) -> Tagging | None:
+        return CloudTags(self.bucket, self.root) if self.scheme == "s3" else None
 
     def _delete_in_bulk(self, paths: Sequence[str], between: Callable[[], None]) -> None:
         for at in range(0, len(paths), self.delete_batch):

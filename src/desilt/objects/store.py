@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from desilt.errors import BadRequest
+
+if TYPE_CHECKING:
+    from desilt.objects.tags import Tagging
 
 LISTING = pa.schema(
     [("key", pa.string()), ("size_bytes", pa.int64()), ("modified_at", pa.timestamp("us", tz="UTC"))],
@@ -97,7 +100,9 @@ class ObjectStore(Protocol):
 
     def head(self, key: str) -> ObjectInfo: ...
 
-    def copy(self, source: str, destination: str) -> None: ...
+    def copy(self, source: str, destination: str) -> None:
+        """The bytes, and what metadata there is; never tags, whose owner has not seen the copy."""
+        ...
 
     def folders(self, folder: str = "") -> Sequence[str]:
         """What lies one level below ``folder`` and holds objects: each a prefix that ends in a slash, in order."""
@@ -137,6 +142,11 @@ class ObjectStore(Protocol):
         again after a crash it ends the same. ``between`` is called before the first original
         goes, after its copy is there, and again before each request; what it raises leaves the rest.
         """
+        ...
+
+    @property
+    def tagging(self) -> "Tagging | None":
+        """How objects are tagged; None where the store has no tags."""
         ...
 
 

@@ -19,7 +19,9 @@ from desilt.records.database import Row, Transaction, among
 
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
-MAY_BE_THERE = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
+UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
+MARKED = "state IN ('marked', 'tagged', 'tagging failed', 'removing')"  # hidden, and left to the store to remove
+MAY_BE_THERE = f"{UNSETTLED} AND NOT ({MARKED})"
 
 
 class State(StrEnum):
@@ -30,10 +32,16 @@ class State(StrEnum):
     GONE = "already gone"
     TRASHED = "trashed"  # moved aside, and can be brought back
     FAILED = "failed"  # the store said no: it may be there still
+    MARKED = "marked"  # hidden from readers; the object is as it was
+    TAGGED = "tagged"  # hidden, and tagged: the store's own rule removes it
+    REMOVING = "removing"  # it was marked, and a later run is about to remove it
+    TAG_FAILED = "tagging failed"  # hidden; the store refused the tag, and the next run tries again
     RESTORING = "restoring"  # on its way back from the trash
     RESTORED = "restored"  # brought back: whoever pointed to it can read it again
 
 
+MARKS = (State.MARKED, State.TAGGED, State.TAG_FAILED, State.REMOVING)
+"""Hidden from readers, and removed by the store or a later run."""
 SETTLED = (State.REMOVED, State.GONE, State.TRASHED, State.FAILED, State.RESTORED)
 """Whoever condemned the object is done with it; in any other state, one of a later desilt too, it is nobody else's."""
 KNOWN = {one.value: one for one in State}
@@ -85,6 +93,17 @@ def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
     )
 
 
+def remark(
+    tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str, *, only: Sequence[str]
+) -> None:
+    """What became of some that ``run`` marked, if they are in one of the states ``only``."""
+    places = ", ".join("?" * len(only))
+    tx.execute_many(
+        f"UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state IN ({places})",
+        ((state, repository, address, run, *only) for address in addresses),
+    )
+
+
 def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str, *, at: datetime) -> None:
     """Some that ``run`` removed are brought back: :attr:`State.RESTORING`, then :attr:`State.RESTORED`."""
     tx.execute_many(
@@ -119,6 +138,17 @@ def runs_in(tx: Transaction, repository: str, *states: str) -> set[str]:
         f"SELECT DISTINCT run FROM tombstones WHERE repository = ? AND state IN ({marks})", repository, *states
     )
     return {str(row[0]) for row in rows}
+
+
+def marking_runs(tx: Transaction, repository: str, *states: str) -> list[str]:
+    """The runs that marked what is in one of ``states`` now, the oldest first."""
+    marks = ", ".join("?" * len(states))
+    rows = tx.rows(
+        "SELECT id FROM runs WHERE repository = ? AND action = 'mark' AND EXISTS (SELECT 1 FROM tombstones AS t "
+        f"WHERE t.repository = runs.repository AND t.run = runs.id AND t.state IN ({marks})) ORDER BY id DESC",
+        *(repository, *states),
+    )
+    return [str(row[0]) for row in rows]
 
 
 def total_in(tx: Transaction, repository: str, *states: str, run: str | None = None) -> tuple[int, int]:
@@ -174,8 +204,82 @@ def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = No
 
 def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
     """The addresses whose objects ``run`` has removed, in order."""
-    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND NOT ({MAY_BE_THERE}) ORDER BY address"
+    gone = f"(NOT ({UNSETTLED}) OR {MARKED})"
+    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND {gone} ORDER BY address"
     return (str(row[0]) for row in tx.each(found, repository, run))
+
+
+def marked(tx: Transaction, repository: str, *, before: datetime) -> list[str]:
+    """The addresses that were marked at ``before`` or earlier, and are still to go."""
+    rows = tx.rows(
+        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND {MARKED} AND condemned_at <= ?",
+        *(repository, microseconds(before)),
+    )
+    return [str(row[0]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkCount:
+    """So many objects that runs marked are in a state."""
+
+    state: str
+    objects: int
+    bytes: int
+    oldest: datetime  # when the first of them was marked
+
+
+def ever_marked(tx: Transaction, repository: str) -> list[str]:
+    """The addresses that runs marked, and that were not brought back."""
+    rows = tx.each(
+        "SELECT t.address FROM tombstones AS t JOIN runs ON runs.repository = t.repository AND runs.id = t.run "
+        "WHERE t.repository = ? AND runs.action = 'mark' AND t.state <> 'restored'",
+        repository,
+    )
+    return [str(row[0]) for row in rows]
+
+
+def marks(tx: Transaction, repository: str) -> list[MarkCount]:
+    """What became of all that was ever marked, as far as the ledger knows."""
+    rows = tx.rows(
+        "SELECT t.state, COUNT(*), COALESCE(SUM(t.size_bytes), 0), MIN(t.condemned_at) FROM tombstones AS t "
+        "JOIN runs ON runs.repository = t.repository AND runs.id = t.run "
+        "WHERE t.repository = ? AND runs.action = 'mark' GROUP BY t.state ORDER BY t.state",
+        repository,
+    )
+    return [MarkCount(str(state), int(count), int(size), moment(at)) for state, count, size, at in rows]
+
+
+def over(tx: Transaction, repository: str, *, before: datetime) -> list[str]:
+    """The addresses that were condemned before then, and whose objects are gone."""
+    rows = tx.each(
+        "SELECT address FROM tombstones WHERE repository = ? AND state IN ('removed', 'already gone') "
+        "AND condemned_at < ?",
+        *(repository, microseconds(before)),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def forget(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> None:
+    """Take tombstones out of the ledger that are kept elsewhere by now; one that has changed since stays."""
+    tx.execute_many(
+        "DELETE FROM tombstones WHERE repository = ? AND address = ? AND run = ? AND state = ?",
+        ((repository, one.address, one.run, str(one.state)) for one in stones),
+    )
+
+
+def hidden_among(tx: Transaction, repository: str, addresses: Sequence[str]) -> set[str]:
+    """Those of ``addresses`` that a run has marked: readers are not even shown their entries."""
+    query = (
+        "SELECT tombstones.address FROM tombstones JOIN runs ON runs.repository = tombstones.repository "
+        "AND runs.id = tombstones.run WHERE tombstones.repository = ? AND runs.action = 'mark' "
+        "AND tombstones.state <> 'restored' AND tombstones.address IN ({})"
+    )
+    return {str(row[0]) for row in among(tx, query, addresses, repository)}
+
+
+def hides_any(tx: Transaction, repository: str) -> bool:
+    """Whether a run has ever marked anything."""
+    return tx.one("SELECT 1 FROM runs WHERE repository = ? AND action = 'mark' LIMIT 1", repository) is not None
 
 
 def unsettled(tx: Transaction, repository: str) -> list[str]:

@@ -33,12 +33,12 @@ from desilt.runs import plan_files
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.steps import Action, PlanFile
-from desilt.sweep.outcome import read_outcome
+from desilt.sweep.outcome import MARKED, read_outcome
 
 NAME = re.compile(r"(\d{8})-[0-9a-f]{8}\.parquet")
 UNSURE = (State.CONDEMNED, State.FAILED, State.TRASHED, State.RESTORING)
 SETTLED = (State.TRASHED, State.REMOVED, State.GONE)
-WENT = {Result.REMOVED.value: State.REMOVED, Result.GONE.value: State.GONE}
+WENT = {Result.REMOVED.value: State.REMOVED, Result.GONE.value: State.GONE, MARKED: State.MARKED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,13 @@ def revise(repository: LakeRepository, lock: Lock) -> None:
     with repository.database.read() as tx:
         runs = tombstones.runs_in(tx, repository.uid, *UNSURE)
         stones = [one for run in sorted(runs) for one in tombstones.of_run(tx, repository.uid, run)]
-    unsure = [one for one in stones if one.state in UNSURE]
+        marking = set(tombstones.marking_runs(tx, repository.uid, State.RESTORING))
+    unsure = [
+        one
+        for one in stones
+        # one that was on its way back from a mark may carry a tag: it stays hidden until somebody restores it again
+        if one.state in UNSURE and not (one.state is State.RESTORING and one.run in marking)
+    ]
     looked = at_once(lambda one: _is_there(repository, repository.prefix + one.address), unsure, MOST_AT_ONCE)
     back = [stone for stone, there in looked if there]
     with repository.database.write() as tx:
@@ -186,7 +192,13 @@ def _remember(repository: LakeRepository, lock: Lock, plan: Plan, batch: Recover
     suspects = [
         address for address in batch.rules if not batch.file or batch.results.get(address) in WENT
     ]  # where nothing was written down, all of them
-    there = dict(at_once(lambda address: where(repository, plan, address), suspects, MOST_AT_ONCE))
+    there = dict(
+        at_once(
+            lambda address: where(repository, plan, address, marked=batch.results.get(address) == MARKED),
+            suspects,
+            MOST_AT_ONCE,
+        )
+    )
     now, ended = repository.clock(), _ended(repository, plan, batch) if batch.file else None
     stones = [
         Tombstone(address, plan.run, batch.rules[address], now, batch.sizes[address], batch.number, state)
@@ -206,10 +218,10 @@ def _remember(repository: LakeRepository, lock: Lock, plan: Plan, batch: Recover
     return len(stones)
 
 
-def where(repository: LakeRepository, plan: Plan, address: str) -> State | None:
-    """What became of an object that a run may have removed; None if it is where it was."""
+def where(repository: LakeRepository, plan: Plan, address: str, *, marked: bool) -> State | None:
+    """What became of an object that a run may have removed; None if it is where it was, and was not marked."""
     if _is_there(repository, repository.prefix + address):
-        return None
+        return State.MARKED if marked else None
     in_trash = plan.action is Action.TRASH and _is_there(
         repository, folders.trash_of(repository.prefix, plan.run) + address
     )
@@ -218,7 +230,8 @@ def where(repository: LakeRepository, plan: Plan, address: str) -> State | None:
 
 def counted(batch: RecoveredBatch) -> BatchRow:
     """A batch in figures, as the run wrote them down."""
-    how_many = {result: sum(one == result.value for one in batch.results.values()) for result in Result}
+    told = [Result.REMOVED.value if one == MARKED else one for one in batch.results.values()]
+    how_many = {result: sum(one == result.value for one in told) for result in Result}
     asked = sum(how_many.values())
     return BatchRow(
         batch.number,
@@ -228,7 +241,9 @@ def counted(batch: RecoveredBatch) -> BatchRow:
         how_many[Result.GONE],
         how_many[Result.FAILED],
         len(batch.rules) - asked,
-        sum(batch.sizes.get(one, 0) for one, result in batch.results.items() if result == Result.REMOVED.value),
+        sum(
+            batch.sizes.get(one, 0) for one, result in batch.results.items() if result in (Result.REMOVED.value, MARKED)
+        ),
         int(bool(batch.rules) and next(iter(batch.rules)).startswith(LAYOUT.tables)),
     )
 

@@ -22,7 +22,7 @@ from desilt.lake.layout import DATA
 from desilt.lake.repository import LakeRepository
 from desilt.records import locks, watermarks
 from desilt.records.ledger import RunRow
-from desilt.recovery import outcomes
+from desilt.recovery import marks, outcomes
 from desilt.runs.plan import Plan
 
 NOBODY = Nobody()
@@ -105,6 +105,7 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
             watermarks.forget_all(tx, repository.uid)
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
+        marks.bring_back(repository, lock, _changes(found.moves))
         watch.begins("moves")
         mark, tables = moves.new_intent(core), moves.tables(core, found.moves[-1]) if found.moves else None
         with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off

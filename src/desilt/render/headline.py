@@ -10,7 +10,9 @@ from desilt.domain.units import many, size
 from desilt.render.words import told
 from desilt.runs.report import STAYING, Amount, Report, Swept
 
-TRASH = "trash"
+TRASH, MARK = "trash", "mark"
+WOULD = {TRASH: "would be moved to the trash", MARK: "would be marked, and hidden"}
+DONE = {TRASH: "moved to the trash", MARK: "marked, and hidden"}
 ENDED = ("swept", "swept in part")  # states in which every planned object has its outcome
 EDITS, NOTHING, PROPOSAL, OUTCOME = "edits", "nothing", "proposal", "outcome"  # what there may be to say
 
@@ -57,6 +59,7 @@ def headline(report: Report) -> dict[str, object]:
         "stays": whole - report.removed,
         "ended": swept is not None and swept.state in ENDED,
         "trash": (swept.action if swept else report.action) == TRASH,
+        "marked": (swept.action if swept else report.action) == MARK,
         "rest": without_outcome(report, swept) if swept else 0,
         "all_went": swept is not None and all_went(report, swept),
         "sums": sums(report.removed.objects, swept) if swept else (),
@@ -75,9 +78,9 @@ def banner(report: Report) -> Banner:
     if not report.removed.objects and not (swept and swept.asked):
         return Banner(NOTHING, "", "Nothing to remove" if stored(report).objects else "Nothing was looked at")
     if swept is None:
-        what = "would be moved to the trash" if report.action == TRASH else "would be deleted"
+        what = WOULD.get(report.action, "would be deleted")
         return Banner(PROPOSAL, "would", f"{told(report.data)} {what}{and_tables(report)}")
-    done = "moved to the trash" if swept.action == TRASH else "removed"
+    done = DONE.get(swept.action, "removed")
     open_ends = swept.failed or swept.state not in ENDED or without_outcome(report, swept)
     return Banner(OUTCOME, "failed" if open_ends else "done", f"{told(Amount(swept.removed, swept.bytes))} {done}")
 
@@ -136,14 +139,14 @@ def without_outcome(report: Report, swept: Swept) -> int:
 def all_went(report: Report, swept: Swept) -> bool:
     """Whether there is no more to say than that; of the trash there is."""
     left = swept.failed or swept.gone or swept.held_again or without_outcome(report, swept)
-    return swept.state in ENDED and not left and not (swept.action == TRASH and swept.removed)
+    return swept.state in ENDED and not left and not (swept.action in DONE and swept.removed)
 
 
 def sums(planned: int, swept: Swept) -> tuple[Sum, ...]:
     """The planned objects, each counted once; none where nothing was planned."""
     if not planned and not swept.asked:
         return ()
-    moved = "moved to the trash" if swept.action == TRASH else "removed"
+    moved = DONE.get(swept.action, "removed")
     asked, held = Figure(swept.asked, "", "asked for"), Figure(swept.held_again, "held", "held again")
     results = (
         Figure(swept.removed, "stays", moved),
@@ -164,4 +167,6 @@ def levels(before: Amount, swept: Swept) -> list[tuple[str, str, Amount]]:
         return []
     moved = Amount(swept.removed, swept.bytes)
     found = [("Before", "held", before), ("After", "stays", before - (moved + Amount(swept.gone)))]
+    if swept.action == MARK:
+        return [*found, ("Marked", "goes", moved)]
     return [*found, ("In the trash", "goes", moved)] if swept.action == TRASH else found

@@ -15,7 +15,7 @@ from desilt.objects.store import Outcome
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow
 from desilt.records.locks import Lock
-from desilt.records.removals import State
+from desilt.records.removals import State, Tombstone
 from desilt.repository.sealed import Sealed
 from desilt.repository.snapshot import Revision
 
@@ -133,6 +133,12 @@ class Gate(Protocol):
 
     def restoring(self, lock: Lock, run: str) -> AbstractContextManager[Transaction]:
         """A transaction from which on it is known that what ``run`` had removed may be there again."""
+
+    def forget(self, stones: Sequence[Tombstone], since: Revision, lock: Lock) -> None:
+        """Tombstones that nothing points to any more, as of a revision, leave the ledger; all, or none if refs moved.
+
+        What a staging area has by now stays.
+        """
 
     def release_copied(self, tx: Transaction) -> None:
         """What was kept because records were restored is garbage like any other."""

@@ -42,6 +42,15 @@ class Pointers:
     rows: pa.Table
 
 
+@dataclass(frozen=True, slots=True)
+class StagedEntries:
+    """All that is staged anywhere, entry by entry, as the range cache has what is committed."""
+
+    files: list[HeldFile]
+    branches: tuple[str, ...]  # the owners of entries in those files, by their names
+    entries: int
+
+
 class Source(Protocol):
     """The read side. In a mark: uploads and staged first, then a snapshot; an address only moves that way."""
 
@@ -52,6 +61,9 @@ class Source(Protocol):
         """Everything staged anywhere, of one moment, written into the run's folder."""
 
     def staged_pointers(self) -> Pointers: ...
+
+    def staged_entries(self, run: Run) -> StagedEntries:
+        """The same as ``staged``, with paths and times; what a newer entry hides, too."""
 
     def uploads(self, run: Run, now: datetime) -> Uploads:
         """Addresses that somebody may still be writing to, or about to stage."""

@@ -7,11 +7,13 @@ from datetime import datetime
 from desilt.records import ledger
 from desilt.records import removals as tombstones
 from desilt.records.ledger import RunState
-from desilt.records.removals import State
+from desilt.records.removals import MARKS, State
 from desilt.repository.protocol import Repository
 from desilt.runs.report import Report
 
 Labels = Mapping[str, str]
+
+WAITING = (*MARKS, State.RESTORING)  # marked, and not gone
 
 
 @dataclass(slots=True)
@@ -104,4 +106,19 @@ def _of_records(repository: Repository) -> list[Metric]:
     objects.add(trash[0], repository=repository.name)
     volume = Metric("desilt_trash_bytes", "Bytes in the trash.")
     volume.add(trash[1], repository=repository.name)
-    return [success, oldest, objects, volume]
+    return [success, oldest, objects, volume, *_of_marks(repository)]
+
+
+def _of_marks(repository: Repository) -> list[Metric]:
+    with repository.records.read() as tx:
+        found = tombstones.marks(tx, repository.uid)
+    objects = Metric("desilt_marked_objects", "Objects that retention has marked, by what became of them.")
+    volume = Metric("desilt_marked_bytes", "Their bytes.")
+    for one in found:
+        objects.add(one.objects, repository=repository.name, state=one.state)
+        volume.add(one.bytes, repository=repository.name, state=one.state)
+    waiting = [one.oldest for one in found if one.state in WAITING]
+    age = (repository.clock() - min(waiting)).total_seconds() if waiting else 0.0
+    oldest = Metric("desilt_oldest_mark_seconds", "The age of the oldest mark whose object is still there; 0 if none.")
+    oldest.add(age, repository=repository.name)
+    return [objects, volume, oldest]

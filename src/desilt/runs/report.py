@@ -75,6 +75,15 @@ class Objection:
     way_out: str
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What runs marked, and how far it has come."""
+
+    objects: int
+    bytes: int
+    oldest: str  # when the first of them was marked
+
+
 STAYING = {"pointed at": "refs or holds point to", "kept by rules": "rules keep"}
 """What a report's history has of commits to which nothing is done."""
 
@@ -109,6 +118,7 @@ class Report:
     history: Mapping[str, int] = field(default_factory=dict)  # commits edited, abandoned, collected …
     frees: Freed | None = None  # where a run only edits history: what a collection would free then; None: not known
     notes: tuple[str, ...] = ()  # what else there is to know
+    marks: Mapping[str, Marks] = field(default_factory=dict)  # of all that was ever marked, by what became of it
     swept: Swept | None = None  # None: nothing was removed yet
     place: str = ""  # where the work was done
     objections: tuple[Objection, ...] = ()  # what guards said as it was planned, all of them
@@ -155,6 +165,7 @@ def _read(facts: dict[str, Any]) -> Report:
     }
     for name in ("keep", "prefixes", "ages", "uploaded", "holds", "own"):
         facts[name] = {key: Amount(**amount) for key, amount in facts.get(name, {}).items()}
+    facts["marks"] = {state: Marks(**one) for state, one in facts.get("marks", {}).items()}
     facts["stored"] = Amount(**facts["stored"])
     facts["objections"] = tuple(Objection(**one) for one in facts.get("objections", ()))
     facts["tables"] = Amount(**facts.get("tables", {}))

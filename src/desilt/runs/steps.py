@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from desilt.columns.files import HeldFile
 from desilt.repository.editor import GoingRef, Parents
 from desilt.repository.sealed import Sealed
+from desilt.repository.snapshot import Revision
 from desilt.runs.report import Amount
 
 
@@ -16,6 +18,11 @@ class Action(StrEnum):
 
     DELETE = "delete"
     TRASH = "trash"
+    MARK = "mark"  # hidden; what comes next is a step of its own
+
+
+CHOICES = (Action.DELETE, Action.TRASH)
+"""Those that people have the choice between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +100,23 @@ class TidyFiles:
     files: tuple[OwnFiles, ...]
 
 
-Step = RemoveObjects | EditHistory | TakeCommits | DeleteRefs | TidyFiles
+@dataclass(frozen=True, slots=True)
+class BatchWish:
+    """Tagging by a job of the store's own, S3 Batch Operations."""
+
+    account: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowMarks:
+    """What was marked, by this run or one before, is tagged for the store to remove; or is removed, where it waited."""
+
+    tag: str  # "key=value"; "": the store has none, and what was marked waits
+    wait: timedelta
+    spared: tuple[HeldFile, ...]  # what was marked long enough ago, and somebody ordered to be kept
+    since: Revision  # when people's orders were read
+    batch: BatchWish | None = None
+
+
+Step = RemoveObjects | EditHistory | TakeCommits | DeleteRefs | TidyFiles | FollowMarks

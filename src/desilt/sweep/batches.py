@@ -30,10 +30,11 @@ from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.steps import Action, PlanFile, RemoveObjects, TakeCommits
 from desilt.sweep.delete import Sure, delete, now
-from desilt.sweep.outcome import HELD_AGAIN, OUTCOME, write_outcome
+from desilt.sweep.outcome import HELD_AGAIN, MARKED, OUTCOME, write_outcome
 from desilt.sweep.sweep import Sweep
 
 BATCHES_TO_A_PIECE = plan_files.BATCHES_TO_A_GROUP
+USUAL = {Action.DELETE: State.REMOVED, Action.TRASH: State.TRASHED, Action.MARK: State.MARKED}
 ROWS_TO_A_REMOVAL = 20  # as long as it takes to judge so many, where a delete takes no time at all
 log = logger(__name__)
 
@@ -122,23 +123,29 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, he
     asked = [address for address in batch.rows["address"].to_pylist() if address not in back]
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
     keys = [repository.prefix + address for address in asked]
-    outcomes = delete(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
+    if plan.action is Action.MARK:  # it is hidden by now, and nothing happens to the object yet
+        outcomes = [Outcome(key, Result.REMOVED) for key in keys]
+    else:
+        outcomes = delete(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
     if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
         outcomes = [Outcome(one.key, Result.REMOVED) if one.result is Result.GONE else one for one in outcomes]
     file = f"{batch.number:08d}-{secrets.token_hex(4)}.parquet"
-    write_outcome(repository.store, folder.outcome + file, results(batch.rows, back, outcomes))
-    usual = State.TRASHED if plan.action is Action.TRASH else State.REMOVED
+    usual = USUAL[plan.action]
+    done_to = MARKED if usual is State.MARKED else Result.REMOVED.value
+    write_outcome(repository.store, folder.outcome + file, results(batch.rows, back, outcomes, done_to))
     done = counted(batch.number, file, batch.rows, back, outcomes)
     gate.settle(batch, lock, done, outcomes, usual)
     log.debug("batch %s: %s removed, %s gone, %s failed", batch.number, done.removed, done.gone, done.failed)
     return len(asked)
 
 
-def results(rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome]) -> pa.Table:
-    """The rows of a batch with what became of each, as OUTCOME."""
+def results(
+    rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome], removed: str = Result.REMOVED
+) -> pa.Table:
+    """The rows of a batch with what became of each, as OUTCOME; of what went as asked, it says ``removed``."""
     following = iter(outcomes)
     told = [
-        (HELD_AGAIN, back[address]) if address in back else _told(next(following))
+        (HELD_AGAIN, back[address]) if address in back else _told(next(following), removed)
         for address in rows["address"].to_pylist()
     ]
     columns = [rows[name] for name in ("address", "size_bytes", "modified_at")]
@@ -177,5 +184,5 @@ def plan_rows(repository: Repository, piece: SweepPiece) -> pa.Table:
     return rows
 
 
-def _told(outcome: Outcome) -> tuple[str, str]:
-    return outcome.result.value, outcome.detail
+def _told(outcome: Outcome, removed: str) -> tuple[str, str]:
+    return removed if outcome.result is Result.REMOVED else outcome.result.value, outcome.detail

@@ -23,6 +23,9 @@ OUTCOME = pa.schema(
 HELD_AGAIN = "held again"
 """The result of an object that was not asked for: something holds it by now. The others are the store's results."""
 
+MARKED = "marked"
+"""The result of an object that was hidden, and is there still."""
+
 WAY_OUT = "restore it from a copy, or plan again"
 
 

@@ -4,8 +4,8 @@ from desilt.executors.executor import HERE
 from desilt.repository.editor import DELETED
 from desilt.repository.protocol import Repository
 from desilt.runs.plan import Plan
-from desilt.runs.steps import DeleteRefs, EditHistory, RemoveObjects, TakeCommits, TidyFiles
-from desilt.sweep import batches, commits, history, tidy
+from desilt.runs.steps import DeleteRefs, EditHistory, FollowMarks, RemoveObjects, TakeCommits, TidyFiles
+from desilt.sweep import batches, commits, follow, history, tidy
 from desilt.sweep.sweep import Sweep, editor_of
 
 
@@ -20,6 +20,8 @@ def carry_out(sweep: Sweep) -> dict[str, str]:
                 commits.take(sweep, step)
             case TidyFiles():
                 tidy.tidy(sweep, step)
+            case FollowMarks():
+                follow.follow(sweep, step)
             case EditHistory():
                 fates |= history.edit(sweep, step)
             case DeleteRefs():

@@ -15,13 +15,14 @@ from desilt.errors import OutsidePrefix
 from desilt.records import ledger, locks, watermarks
 from desilt.records import removals as tombstones
 from desilt.records.ledger import RunState
-from desilt.records.removals import State
+from desilt.records.removals import MARKS, State
 from desilt.repository.protocol import Repository
 from desilt.runs.plan import Plan
 from desilt.runs.steps import TidyFiles
 from desilt.sweep.delete import Sure, now
 from desilt.sweep.sweep import Sweep
 
+KEPT_FOR = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED, *MARKS)
 HEX = "[0-9a-f]"
 OWN = re.compile(
     rf"_desilt/(runs/[a-z][a-z0-9]*/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}})"
@@ -33,7 +34,7 @@ def needed(repository: Repository) -> set[str]:
     with repository.records.read() as tx:
         saved = watermarks.every(tx, repository.uid)
         runs = ledger.every(tx, repository.uid)
-        found = tombstones.runs_in(tx, repository.uid, State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED)
+        found = tombstones.runs_in(tx, repository.uid, *KEPT_FOR)
     found |= {match[0] for run, value in saved for match in ID.finditer(f"{run} {json.dumps(value)}")}
     found |= {row.id for row in runs if row.state is RunState.SWEEPING}
     newest = {row.job: row.id for row in reversed(runs)}

@@ -8,6 +8,7 @@ from desilt.domain.lint import Lint
 from desilt.errors import BadRequest, NotFound, Refused
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.lifecycle import lint as policy_lint
+from desilt.jobs.rules import agreed
 from desilt.records import policies
 from desilt.repository.protocol import Repository
 from desilt.runs.steps import Action
@@ -30,14 +31,14 @@ def findings(repository: Repository, upkeep: Upkeep) -> list[Lint]:
 
 def agree(found: Sequence[Lint], *, confirm: bool) -> None:
     """Refuse what has errors; and without ``confirm``, what should be said twice."""
-    policy_lint.agree(found, confirm=confirm, see="desilt upkeep lint")
+    agreed.agree(found, confirm=confirm, see="desilt upkeep lint")
 
 
 def keep(repository: Repository, upkeep: Upkeep, found: Sequence[Lint]) -> KeptUpkeep:
     """From here on, `desilt upkeep run` goes by it, and lifecycle by its rules."""
     if upkeep.policy is not None:
         kept_policy.keep(repository, upkeep.policy, found)
-    return KeptUpkeep(upkeep, repository.orders.set_policy(KIND, dict(upkeep.document), policy_lint.agreed(found)))
+    return KeptUpkeep(upkeep, repository.orders.set_policy(KIND, dict(upkeep.document), agreed.agreed(found)))
 
 
 def kept(repository: Repository) -> KeptUpkeep:

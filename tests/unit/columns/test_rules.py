@@ -1,5 +1,7 @@
 """What rules say of an entry, as a table: by path, age, who reaches it, and what else keeps it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -48,13 +50,18 @@ def terms(rules, *groups, **more):
     return Terms(
         rule_ids=tuple(f"rule{number}" for number in range(len(rules))),
         prefixes=tuple(prefix for prefix, _, _ in rules),
-        noncurrent_only=tuple(noncurrent for _, noncurrent, _ in rules),
         classes=tuple(
             tuple(None if name not in days else TODAY - days[name] * DAY for _, _, days in rules) for name in BRANCHES
         ),
-        groups=groups,
+        groups=tuple(replace(one, members=spared(one.members, rules)) for one in groups),
         **more,
     )
+
+
+def spared(members, rules):
+    """What is in a head is spared by the rules for what is not."""
+    past = sum(1 << number for number, (_, noncurrent, _) in enumerate(rules) if noncurrent)
+    return frozenset((kind, past if current else 0) for kind, current in members)
 
 
 def columns(*entries):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desilt.domain.moved import KeptCommit, Refs, kept_by_now
+from desilt.domain.moved import KeptCommit, Refs, kept_by_now, of_policy
 from desilt.domain.policy import Policy, Rule, Tags
 from desilt.errors import Unreadable
 
@@ -96,14 +96,14 @@ TABLE = [
     ("policy", "then", "now", "new", "kept"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
 )
 def test_what_is_kept_by_now(policy, then, now, new, kept):
-    assert told(kept_by_now(policy, refs(then), refs(now), parents=PARENTS, new=set(new))) == kept
+    assert told(kept_by_now(of_policy(policy), refs(then), refs(now), parents=PARENTS, new=set(new))) == kept
 
 
 def test_a_branch_that_points_nowhere_stops_it():
     with pytest.raises(Unreadable, match="points to commit q"):
-        kept_by_now(DAYS, refs("main:b"), refs("main:q"), parents=PARENTS, new=set())
+        kept_by_now(of_policy(DAYS), refs("main:b"), refs("main:q"), parents=PARENTS, new=set())
 
 
 def test_what_is_kept_but_for_bases_names_all_parents_in_order():
-    found = kept_by_now(DAYS, refs("main:c other:y"), refs("main:m other:y"), parents=PARENTS, new={"m"})
+    found = kept_by_now(of_policy(DAYS), refs("main:c other:y"), refs("main:m other:y"), parents=PARENTS, new={"m"})
     assert found == {KeptCommit("m", ("c", "y"))}

@@ -89,9 +89,14 @@ def show(repository: LakeRepository, ref: str, as_json: bool) -> None:
 @click.argument("left", shell_complete=refs_known)
 @click.argument("right", required=False, shell_complete=refs_known)
 @click.option("--since-base", is_flag=True, help="Only what RIGHT changed since the two met.")
-def diff(repository: LakeRepository, left: str, right: str | None, since_base: bool, as_json: bool) -> None:
+@click.option("--gone", is_flag=True, help="Compare hidden entries too, whose objects a run has marked.")
+def diff(repository: LakeRepository, left: str, right: str | None, since_base: bool, gone: bool, as_json: bool) -> None:
     """Show what turns commit LEFT into RIGHT; with one branch alone, what is staged on it."""
-    changes = repository.diff(left, right, since_base=since_base) if right else repository.uncommitted(left)
+    changes = (
+        repository.diff(left, right, since_base=since_base, gone=gone)
+        if right
+        else repository.uncommitted(left, gone=gone)
+    )
     print_changes(changes, as_json=as_json)
 
 

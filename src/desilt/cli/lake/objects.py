@@ -34,6 +34,7 @@ BYTES = re.compile(r"(\d+)-(\d*)")
 @click.option("--delimiter", default="/", show_default=True, help="Where to fold.")
 @click.option("--after", default="", metavar="PATH", help="Go on after this path.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many lines.")
+@click.option("--gone", is_flag=True, help="Show hidden entries too, whose objects a run has marked.")
 def ls(
     repository: LakeRepository,
     ref: str,
@@ -42,10 +43,11 @@ def ls(
     delimiter: str,
     after: str,
     limit: int | None,
+    gone: bool,
     as_json: bool,
 ) -> None:
     """List what REF holds below PREFIX, in path order."""
-    found = repository.list(ref, prefix, delimiter="" if recursive else delimiter, after=after)
+    found = repository.list(ref, prefix, delimiter="" if recursive else delimiter, after=after, gone=gone)
     emit(
         (listed_row(one, stone, as_json=as_json) for one, stone in marked(repository, islice(found, limit))),
         ["modified", "size", "path"],

@@ -31,10 +31,11 @@ from desilt.records import ledger
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.holds import Hold, HoldKind
-from desilt.records.removals import State
+from desilt.records.removals import MARKS, State
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.witness import Holders, Places, Uncommitted
+from desilt.runs import archive
 from desilt.runs.folder import trash_of
 
 
@@ -91,6 +92,7 @@ def _recorded(
 
 def _removal(tx: Transaction, repository: Repository, address: str) -> Removal | None:
     stone = tombstones.recorded(tx, repository.uid, [address]).get(address)
+    stone = stone or archive.find(repository.store, repository.prefix, address)
     if stone is None:
         return None
     told = Removal(stone.run, stone.rule, stone.condemned_at, stone.state, stone.size, restored_at=stone.restored_at)
@@ -157,6 +159,8 @@ def _judged(
     one = replace(one, exists=True, size=size, modified_at=modified_at)
     if not one.address.startswith(repository.layout.data):
         return replace(one, verdict=OUTSIDE)
+    if one.removal is not None and one.removal.state in MARKS:
+        return replace(one, verdict=Reason.MARKED.value)
     settles = repository.grace + CLOCK_MARGIN
     before = now - settles
     removal, ticket, copied_at = one.removal, one.ticket, repository.witness.since_copy()

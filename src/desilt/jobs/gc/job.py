@@ -75,6 +75,7 @@ def mark(work: Work[Options]) -> Mark:
     with stage("tickets and staged"):
         uploads = source.uploads(run, work.now)
         restored = recorded.restored(before)
+        marked = recorded.marked(work.now)
         staged = source.staged(run)
         dropped = source.dropped(run, work.dropped_since(options.dropped_for))
     with stage("commits and ranges"):
@@ -94,6 +95,7 @@ def mark(work: Work[Options]) -> Mark:
             Reason.STAGED: staged.files,
             Reason.TICKET: [uploads.file],
             Reason.RESTORED: [restored],
+            Reason.MARKED: [marked],
             Reason.HELD: [committed.ordered],
             Reason.DROPPED: [dropped],
             Reason.COMMITTED: committed.files,

@@ -23,14 +23,15 @@ from desilt.domain.reason import Reason
 from desilt.errors import BadRequest, DamagedWatermark, NotReadBack
 from desilt.jobs import watermark
 from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Traits, Work
-from desilt.jobs.lifecycle import lint, tables
+from desilt.jobs.lifecycle import tables
 from desilt.jobs.lifecycle import watermark as saving
-from desilt.jobs.lifecycle.kernel import LifecycleCounts, LifecycleJudge
-from desilt.jobs.lifecycle.lint import findings, outgrown
+from desilt.jobs.lifecycle.lint import findings, given
 from desilt.jobs.lifecycle.policy_file import policy_of
 from desilt.jobs.lifecycle.reach import reached
 from desilt.jobs.lifecycle.stale import stale_branches
 from desilt.jobs.removed import distrust, removed
+from desilt.jobs.rules.agreed import agreed, outgrown, told
+from desilt.jobs.rules.kernel import RuleCounts, RuleJudge
 from desilt.jobs.sets import Recorded
 from desilt.logs import logger
 from desilt.records import policies
@@ -78,7 +79,7 @@ def mark(work: Work[Options]) -> Mark:
         names = "".join(f"{listed.id}\n" for listed in found.ranges)
         judged = seal(repository.store, f"{work.folder}inputs/ranges.txt", names.encode())
     with stage("verdicts"):
-        judge = LifecycleJudge(
+        judge = RuleJudge(
             repository.layout,
             run.id,
             run.now,
@@ -123,9 +124,7 @@ def mark(work: Work[Options]) -> Mark:
             measure=COMMITTED,
             period=options.dropped_for,
             dropped_for=options.dropped_for,
-            rules=rules(
-                seen, policy, lint.agreed(findings(repository, policy)) if options.policy is not None else None
-            ),
+            rules=rules(seen, policy, agreed(findings(repository, policy)) if options.policy is not None else None),
             judged=judged,
         ),
         Figures(
@@ -169,7 +168,7 @@ def rules(seen: Snapshot, policy: Policy, told: tuple[str, ...] | None) -> Rules
     return Rules(JOB, policy.to_json(), policy.fingerprint, told is not None, heads, tags, told or ())
 
 
-def judged_objects(answer: LifecycleCounts) -> int:
+def judged_objects(answer: RuleCounts) -> int:
     return answer.objects.total()
 
 
@@ -193,7 +192,7 @@ def outgrown_by(repository: Repository, plan: Plan) -> Unfit | None:
         with repository.records.read() as tx:
             kept = policies.find(tx, repository.uid, JOB)
         known = kept.agreed if kept else ()
-    return outgrown(findings(repository, parse(gone_by.document)), known, gone_by.told)
+    return outgrown(findings(repository, parse(gone_by.document)), known, gone_by.told, see="desilt lifecycle lint")
 
 
 def policy_now(repository: Repository, plan: Plan) -> str:
@@ -214,8 +213,8 @@ def check(repository: Repository, options: Options, confirm: bool) -> None:
     if options.policy is None:
         set_policy(repository)
         return
-    for one in lint.given(repository, options.policy, confirm=confirm):
-        log.warning("%s", lint.told(one))
+    for one in given(repository, options.policy, confirm=confirm):
+        log.warning("%s", told(one))
 
 
 job = Job(

@@ -8,7 +8,7 @@ from desilt.domain.lint import Lint
 from desilt.domain.policy import Policy, parse
 from desilt.errors import NotFound
 from desilt.jobs.lifecycle.job import JOB
-from desilt.jobs.lifecycle.lint import agreed
+from desilt.jobs.rules.agreed import agreed
 from desilt.records import policies
 from desilt.repository.protocol import Repository
 

@@ -23,12 +23,12 @@ from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotReadBack
 from desilt.executors.executor import Executor
 from desilt.jobs.lifecycle.job import dates
-from desilt.jobs.lifecycle.kernel import LifecycleJudge
 from desilt.jobs.lifecycle.past import as_of
 from desilt.jobs.lifecycle.reach import reached
 from desilt.jobs.lifecycle.replay import Ground, ground, reaching
 from desilt.jobs.lifecycle.tally import Many, Part, Tally, folded, tally
 from desilt.jobs.removed import removed
+from desilt.jobs.rules.kernel import RuleJudge
 from desilt.jobs.sets import Recorded
 from desilt.render import simulation as simulation_html
 from desilt.repository.protocol import Repository
@@ -156,7 +156,7 @@ class Replay:
         looked_into = set(dated) if self.last is None else potential(dated, self.last, now)
         self.last = after(dated, self.last, now)
         found = reached(self.source, history, self.policy, now, looked_into)
-        judge = LifecycleJudge(
+        judge = RuleJudge(
             self.layout,
             self.run.id,
             self.run.now,

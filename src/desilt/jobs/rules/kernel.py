@@ -1,4 +1,4 @@
-"""Committed entries against rules, bucket by bucket, on the executors: which objects go, and which wait.
+"""Entries against rules, bucket by bucket, on the executors: which objects go, and which wait.
 
 An object goes when every entry of every commit that points to it is past its
 cutoff on every branch that reaches it. Those of which only some are wait: they
@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from desilt.columns.breakdown import Breakdown, breakdown
-from desilt.columns.buckets import Bucket, hashed, present
+from desilt.columns.buckets import HASH, Bucket, hashed, present
 from desilt.columns.files import Files, HeldFile, put
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.rules import Terms
 from desilt.columns.schemas import DIVIDER, HELD, MOMENT, PLAN
 from desilt.domain.reason import Reason, Verdict
-from desilt.jobs.lifecycle.candidates import GOING, Contents, GroupedFile, Objects
+from desilt.jobs.rules.candidates import GOING, Contents, GroupedFile, Objects
 from desilt.objects.store import ObjectStore
 from desilt.runs import plan_files
 from desilt.runs.steps import PlanFile
@@ -41,7 +41,7 @@ ADDRESSES = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class LifecycleCounts:
+class RuleCounts:
     """So much stays and goes by the rules, and the files that say it row by row."""
 
     objects: Counter[tuple[str, str]] = field(default_factory=Counter)  # by rule (of what goes) and reason
@@ -56,9 +56,10 @@ class LifecycleCounts:
     files: tuple[PlanFile, ...] = ()
     tables: tuple[str, ...] = ()  # files of ADDRESSES
     deferred: tuple[HeldFile, ...] = ()
+    spared: tuple[HeldFile, ...] = ()
 
-    def __add__(self, other: "LifecycleCounts") -> "LifecycleCounts":
-        return LifecycleCounts(
+    def __add__(self, other: "RuleCounts") -> "RuleCounts":
+        return RuleCounts(
             self.objects + other.objects,
             self.bytes + other.bytes,
             self.prefix_objects + other.prefix_objects,
@@ -71,11 +72,12 @@ class LifecycleCounts:
             self.files + other.files,
             self.tables + other.tables,
             self.deferred + other.deferred,
+            self.spared + other.spared,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class LifecycleJudge(Judge[LifecycleCounts]):
+class RuleJudge(Judge[RuleCounts]):
     """Every candidate gets a verdict; those that go, and those that wait, are written down."""
 
     layout: Layout
@@ -89,20 +91,23 @@ class LifecycleJudge(Judge[LifecycleCounts]):
     restored: tuple[HeldFile, ...]  # and that are there after all
     folder: str
     taken: tuple[HeldFile, ...] = ()  # besides, as if a run had removed them
+    told: bool = True  # whether what goes is written down for others to read, and what waits for the next run
+    marked: tuple[HeldFile, ...] = ()  # by earlier runs, and about to be removed: unless somebody ordered it to be kept
 
     def inputs(self) -> Iterator[Sequence[HeldFile]]:
         yield [one.file for one in self.entries]
-        yield from (self.again, self.removed, self.taken)
+        yield from (self.again, self.removed, self.taken, self.marked)
         yield from self.held.values()
 
-    def judge(self, files: Files, buckets: Sequence[Bucket]) -> LifecycleCounts:
-        counts, going, waiting = LifecycleCounts(), [GOING.empty_table()], [pa.array([], pa.string())]
+    def judge(self, files: Files, buckets: Sequence[Bucket]) -> RuleCounts:
+        counts, going, waiting = RuleCounts(), [GOING.empty_table()], [pa.array([], pa.string())]
+        spared = [np.zeros(0, np.uint64)]
         for bucket in buckets:
             gone = np.setdiff1d(files.hashes(self.removed, bucket), files.hashes(self.restored, bucket))
             gone = np.union1d(gone, files.hashes(self.taken, bucket))
             contents = Contents(files, self.entries, bucket, self.terms, self.layout)
             there = contents.stored(gone)
-            counts += LifecycleCounts(stored_objects=there[0], stored_bytes=there[1])
+            counts += RuleCounts(stored_objects=there[0], stored_bytes=there[1])
             wanted = np.union1d(contents.candidates(), files.hashes(self.again, bucket))
             objects = contents.objects(wanted[~present(wanted, gone)])
             for reason, held in self.held.items():
@@ -110,12 +115,18 @@ class LifecycleJudge(Judge[LifecycleCounts]):
             going.append(objects.going())
             waiting.append(objects.waiting())
             count_kept(counts, objects)
+            if self.marked:
+                spared.append(contents.objects(files.hashes(self.marked, bucket)).ordered())
         gone_rows = pa.concat_tables(going)
         count_gone(counts, gone_rows)
         name = f"part-{buckets[0].number:05d}.parquet"
+        kept = np.concatenate(spared)
+        if len(kept):
+            file = put(files.store, f"{self.folder}spared/{name}", pa.table({HASH: kept}))
+            counts += RuleCounts(spared=(file,))
         return counts + self._written(files.store, name, gone_rows, pa.concat_arrays(waiting))
 
-    def _written(self, store: ObjectStore, name: str, gone: pa.Table, waiting: pa.Array) -> LifecycleCounts:
+    def _written(self, store: ObjectStore, name: str, gone: pa.Table, waiting: pa.Array) -> RuleCounts:
         told = pc.binary_join_element_wise(
             pc.binary_join(gone["rules"], ", "), pc.binary_join(gone["paths"], DIVIDER), DIVIDER
         )
@@ -123,6 +134,9 @@ class LifecycleJudge(Judge[LifecycleCounts]):
         times = gone["created_at"].cast(MOMENT)
         plan = pa.table([gone["address"], gone["size_bytes"], times, *said, told], schema=PLAN)
         files = plan_files.write(store, f"{self.folder}plan/{name}", plan)
+        gone_by = breakdown(plan, self.layout, self.now)
+        if not self.told:
+            return RuleCounts(gone=gone_by, files=files)
         runs = pa.repeat(self.run, gone.num_rows)
         table = pa.table([runs, gone["address"], gone["paths"], gone["rules"]], schema=ADDRESSES)
         sink = io.BytesIO()
@@ -132,13 +146,12 @@ class LifecycleJudge(Judge[LifecycleCounts]):
         if len(waiting):
             held = pa.table([waiting, np.zeros(len(waiting), np.int32)], schema=HELD)
             deferred = [put(store, f"{self.folder}deferred/{name}", hashed(held))]
-        gone_by = breakdown(plan, self.layout, self.now)
-        return LifecycleCounts(
+        return RuleCounts(
             gone=gone_by, files=files, tables=(f"{self.folder}addresses/{name}",), deferred=tuple(deferred)
         )
 
 
-def count_kept(counts: LifecycleCounts, objects: Objects) -> None:
+def count_kept(counts: RuleCounts, objects: Objects) -> None:
     """Add what some branch would release by date, and what stays for which reason."""
     for reason, count, size in objects.kept():
         counts.objects["", reason] += count
@@ -148,7 +161,7 @@ def count_kept(counts: LifecycleCounts, objects: Objects) -> None:
         counts.hold_bytes[name] += size
 
 
-def count_gone(counts: LifecycleCounts, gone: pa.Table) -> None:
+def count_gone(counts: RuleCounts, gone: pa.Table) -> None:
     """Add what goes, by the first of its rules, and by the folder of its path."""
     first = pc.list_element(gone["rules"], 0) if gone.num_rows else gone["address"]
     folders = pc.replace_substring_regex(gone["folder"], "/?[^/]*$", "")

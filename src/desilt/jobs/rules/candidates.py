@@ -189,6 +189,11 @@ class Objects:
             if mine.any():
                 yield name, int(mine.sum()), int(sizes[mine].sum())
 
+    def ordered(self) -> Hashes:
+        """Those that people ordered to be kept, whatever else is said of them."""
+        found: Hashes = self._known[self._hold > 0]
+        return found
+
     def waiting(self) -> pa.Array:
         """The addresses that some branch would release by date, and that stay."""
         return self._entries["address"].combine_chunks().take(pa.array(self._first[self._past & ~self._goes]))
@@ -229,7 +234,8 @@ class Objects:
             if key not in known:
                 bytes_of = [masks[mask] for mask in key]
                 ids = self._terms.rule_ids
-                known[key] = [name for place, name in enumerate(ids) if any(mask[place] for mask in bytes_of)]
+                told_by = [name for place, name in enumerate(ids) if any(mask[place] for mask in bytes_of)]
+                known[key] = list(dict.fromkeys(told_by))
             return known[key]
 
         return [told(some) for some in of_objects.to_pylist()]

@@ -1,0 +1,1 @@
+"""Objects that expire by rule: marked, tagged, and removed by the object store itself."""

@@ -1,0 +1,1 @@
+"""Entries against rules: what lifecycle and retention have in common."""

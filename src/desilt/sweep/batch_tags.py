@@ -1,0 +1,150 @@
+"""Marked objects tagged by the store itself: a job of S3 Batch Operations, from its manifest to its report.
+
+Such a job replaces all tags of an object, so only objects without any go there; the others are tagged one by one.
+A run waits for its job. One that is cut off leaves the job at work, and the next run waits for it first.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from desilt.domain.run import Run, started
+from desilt.errors import BadRequest, NotFound
+from desilt.logs import logger
+from desilt.objects.batch_tagging import BatchJobs
+from desilt.objects.cloud import CloudStore
+from desilt.objects.tags import ObjectTag, TagOutcome, TagResult
+from desilt.records import locks
+from desilt.records import removals as tombstones
+from desilt.records.locks import Lock
+from desilt.repository.protocol import Repository
+from desilt.runs import folder as folders
+from desilt.runs.folder import Folder
+from desilt.runs.steps import BatchWish, FollowMarks
+from desilt.sweep.marked import MarkedPiece, batch, check_lock
+from desilt.sweep.sweep import Sweep
+from desilt.sweep.tag import BECOMES, TO_TAG, tagging_of
+
+JOB = "retention"
+FOLDER = "batch/"
+MADE, OVER = f"{FOLDER}job.json", f"{FOLDER}over.json"
+POLL_SECONDS = 10.0
+PAGE = 1_000
+log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeJob:
+    """A job that a run asked the store for."""
+
+    folder: Folder
+    id: str
+    report: str  # where the store writes what came of it
+    wish: BatchWish
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """Keys of objects without tags, a line each."""
+
+    key: str
+    count: int
+
+
+def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedPiece]) -> None:
+    """Let the store tag all marked objects that have no tags, and wait until it has."""
+    repository = sweep.repository
+    for made in unfinished(repository):
+        _wait(repository, sweep.lock, made)
+        left = []  # what it did not come to is tagged one by one
+    jobs, root = BatchJobs(_bucket(repository), wish.account, wish.role), sweep.folder.root
+    found = [one for one in sweep.executor(bare, [(piece, root) for piece in left]) if one.count]
+    if not found:
+        return
+    manifest = f"{root}{FOLDER}manifest.csv"
+    etag = jobs.write_manifest(manifest, _lines(repository, found))
+    token = f"{sweep.plan.run}-{etag.strip(chr(34))}"[:64]
+    report = f"{root}{FOLDER}report"
+    job = jobs.create(manifest, etag, ObjectTag.parse(step.tag), report, token)
+    said = {"job": job, "report": report, "account": wish.account, "role": wish.role}
+    sweep.folder.put_json(MADE, said)
+    log.info("S3 Batch Operations job %s tags %s objects", job, sum(one.count for one in found))
+    _wait(repository, sweep.lock, _made(sweep.folder, said))
+
+
+def bare(given: tuple[MarkedPiece, str]) -> Bare:
+    """On an executor: of what is marked in these batches, the keys of objects without any tag."""
+    piece, root = given
+    repository = piece.open()
+    found: list[str] = []
+    for number in piece.numbers:
+        stones, sure = batch(repository, piece, number, *TO_TAG)
+        keys = [repository.prefix + stone.address for stone in stones]
+        looked = tagging_of(repository).tagless(keys, between=sure.check) if keys else []
+        found += [one.key for one in looked if one.result is TagResult.BARE]
+    key = f"{root}{FOLDER}keys/{piece.run}-{piece.numbers[0]:08d}.txt"
+    repository.store.put(key, ["".join(f"{one}\n" for one in found).encode()])
+    return Bare(key, len(found))
+
+
+def unfinished(repository: Repository) -> Iterator[MadeJob]:
+    """Jobs that runs asked for, and whose end nobody has read."""
+    for job, run_id in folders.runs_of(repository.store, repository.prefix, job=JOB):
+        folder = Folder(repository.store, repository.prefix, Run(run_id, job, started(run_id)))
+        if folder.has(MADE) and not folder.has(OVER):
+            yield _made(folder, json.loads(folder.get_text(MADE)))
+
+
+def cancel(repository: Repository) -> int:
+    """Stop all jobs at work, so that they tag nothing more; how many there were."""
+    count = 0
+    for made in unfinished(repository):
+        BatchJobs(_bucket(repository), made.wish.account, made.wish.role).cancel(made.id)
+        made.folder.put_json(OVER, {"state": "cancelled"})
+        log.warning("S3 Batch Operations job %s was cancelled", made.id)
+        count += 1
+    return count
+
+
+def _wait(repository: Repository, lock: Lock, made: MadeJob) -> None:
+    """Until the job is over; then what came of it is in the ledger."""
+    jobs = BatchJobs(_bucket(repository), made.wish.account, made.wish.role)
+    while not (status := jobs.status(made.id)).over:
+        log.info("job %s is %s: %s of %s", made.id, status.state, status.succeeded + status.failed, status.total)
+        time.sleep(POLL_SECONDS)
+        check_lock(repository, lock)
+    try:
+        _settle(repository, lock, jobs.results(made.report, made.id))
+    except NotFound:  # it never came to that: all of it is tagged one by one
+        log.warning("job %s is %s and has left no report: %s", made.id, status.state, status.why)
+    made.folder.put_json(OVER, {"state": status.state, "why": status.why})
+
+
+def _settle(repository: Repository, lock: Lock, outcomes: Iterable[TagOutcome]) -> None:
+    """What the store's report says, in the ledger; what failed is tagged one by one next."""
+    outcomes = iter(outcomes)
+    while some := list(islice(outcomes, PAGE)):
+        results = {one.key.removeprefix(repository.prefix): one.result for one in some}
+        with repository.records.write() as tx:
+            locks.check(tx, lock)
+            for address, stone in tombstones.recorded(tx, repository.uid, list(results)).items():
+                state = BECOMES[results[address]]
+                tombstones.remark(tx, repository.uid, stone.run, [address], state, only=TO_TAG)
+
+
+def _lines(repository: Repository, found: Iterable[Bare]) -> Iterator[str]:
+    for one in found:
+        yield from repository.store.get(one.key).decode().splitlines()
+
+
+def _made(folder: Folder, said: dict[str, Any]) -> MadeJob:
+    return MadeJob(folder, said["job"], said["report"], BatchWish(said["account"], said["role"]))
+
+
+def _bucket(repository: Repository) -> CloudStore:
+    if not isinstance(repository.store, CloudStore):
+        raise BadRequest(f"{repository.store.uri} has no S3 Batch Operations; leave --batch out")
+    return repository.store
