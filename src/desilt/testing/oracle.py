@@ -153,7 +153,7 @@ def collectable_objects(repository: LakeRepository, before: datetime) -> set[str
     going = {entry.address for name in dead for entry in entries[made[name].metarange]}
     staying = staged(repository) | ordered(repository, repository.clock(), before)
     for name, commit in made.items():
-        young = {one.address for one in entries[commit.metarange] if max(one.modified_at, _named_at(one)) >= before}
+        young = {one.address for one in entries[commit.metarange] if max(one.modified_at, named_at(one)) >= before}
         staying |= young if name in dead else {entry.address for entry in entries[commit.metarange]}
     return (going - staying) & set(stored(repository))
 
@@ -211,7 +211,7 @@ def expired(repository: LakeRepository, policy: Policy, now: datetime) -> set[st
         days = _period(rule, branch)
         applies = rule.enabled and days is not None and entry.path.startswith(rule.prefix)
         spared = rule.noncurrent_only and _fact(entry) in current[branch]
-        younger = max(entry.modified_at, _named_at(entry))  # if any clock says so
+        younger = max(entry.modified_at, named_at(entry))  # if any clock says so
         return applies and not spared and younger < now - timedelta(days=days or 0)
 
     going: set[str] = set()
@@ -226,7 +226,7 @@ def expired(repository: LakeRepository, policy: Policy, now: datetime) -> set[st
     return (going - staying) & set(stored(repository))
 
 
-def _named_at(entry: Entry) -> datetime:
+def named_at(entry: Entry) -> datetime:
     return uid_time(entry.address.rsplit("/", 1)[-1]) if LAYOUT.is_object(entry.address) else entry.modified_at
 
 
