@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from desilt.api import HoldList, JobFace, OpenRepository, PlannedRun, RunReport
     from desilt.api import open_repository as open  # noqa: A004  desilt.open(…) is what people write
     from desilt.domain.policy import Policy
+    from desilt.domain.retention import Retention
     from desilt.errors import DesiltError
     from desilt.jobs.explain.explanation import Explanation
+    from desilt.jobs.retention.vacuum import Vacuumed
     from desilt.records.holds import Hold
     from desilt.runs.known import KnownRun
     from desilt.runs.pins import Pins
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from desilt.runs.stats import Stats
     from desilt.sweep.purge import Purged
     from desilt.sweep.restore import Restored
+    from desilt.sweep.unmark import Unmarked
 
     __version__: str
 
@@ -46,9 +49,12 @@ __all__ = [
     "Policy",
     "Purged",
     "Restored",
+    "Retention",
     "RunReport",
     "Simulation",
     "Stats",
+    "Unmarked",
+    "Vacuumed",
     "__version__",
     "open",
 ]
@@ -67,9 +73,12 @@ _WHERE = {
     "Policy": ("desilt.domain.policy", "Policy"),
     "Purged": ("desilt.sweep.purge", "Purged"),
     "Restored": ("desilt.sweep.restore", "Restored"),
+    "Retention": ("desilt.domain.retention", "Retention"),
     "RunReport": ("desilt.api", "RunReport"),
     "Simulation": ("desilt.runs.simulation", "Simulation"),
     "Stats": ("desilt.runs.stats", "Stats"),
+    "Unmarked": ("desilt.sweep.unmark", "Unmarked"),
+    "Vacuumed": ("desilt.jobs.retention.vacuum", "Vacuumed"),
     "open": ("desilt.api", "open_repository"),
 }
 

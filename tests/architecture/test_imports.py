@@ -44,7 +44,8 @@ ALLOWED = {
     "recovery": {*ENGINE, "jobs", "lake"},
     "testing": {*SEAM, "lake"},
     "demo": {"testing"},
-    "cli": {*ENGINE, "jobs", "upkeep"},
+    "schemas": {"errors"},
+    "cli": {*ENGINE, "jobs", "upkeep", "schemas"},
     "cli/lake": {*ENGINE, "jobs", "cli", "lake", "recovery", "testing", "demo"},
 }
 """What is of a lake of our own is known to the lake, to what is about it alone, and to nobody else."""

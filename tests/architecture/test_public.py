@@ -32,9 +32,12 @@ NAMES = [
     "Policy",
     "Purged",
     "Restored",
+    "Retention",
     "RunReport",
     "Simulation",
     "Stats",
+    "Unmarked",
+    "Vacuumed",
     "__version__",
     "open",
 ]
@@ -54,6 +57,7 @@ OF_A_REPOSITORY = [
     "purge",
     "report",
     "restore",
+    "retention",
     "runs",
     "safety",
     "simulate",
@@ -118,6 +122,9 @@ FIELDS = {
     "Pins": "repository at total nothing pins groups groups_left left version",
     "Purged": "objects bytes failed left held",
     "Restored": "restored bytes missing failed files",
+    "Retention": "rules description",
+    "Unmarked": "restored bytes gone failed",
+    "Vacuumed": "tombstones used files",
     "Stats": "repository at committed waiting staged trash commits branches folders more_folders ages months version",
 }
 
@@ -130,9 +137,10 @@ def test_what_is_given_back_has_these_fields(name):
 def test_a_report_says_so_much():
     told = """
         run job repository now cutoff remove keep prefixes inputs seconds stored action argument safety tables cutoffs
-        by refs ages uploaded unseen holds own history frees notes swept place objections passes version
+        by refs ages uploaded unseen holds own history frees notes marks swept place objections passes version
     """
     assert [one.name for one in fields(desilt.RunReport)] == told.split()
+    assert public(api.RetentionFace) == ["get", "name", "plan", "restore", "run", "set", "vacuum"]
     assert public(api.LifecycleFace) == ["get", "name", "plan", "run", "set"]
     assert all(issubclass(face, desilt.JobFace) for face in (api.GcFace, api.LifecycleFace, api.AnyJob))
 

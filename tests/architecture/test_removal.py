@@ -66,6 +66,23 @@ def test_only_the_sweep_asks_a_store_to_take_objects_away():
     assert {"sweep/delete.py", "sweep/restore.py", "sweep/purge.py"} <= who
 
 
+def test_only_the_sweep_tags_objects_for_the_store_to_take_away():
+    tagging = {"tag_many", "untag_many"}
+    who = {name for name, tree in modules().items() if tagging & (names_used(tree) | looked_up(tree))}
+    assert {name for name in who if not name.startswith("objects/")} == {"sweep/tag.py"}
+
+
+def test_only_the_archive_comes_before_a_tombstone_is_forgotten():
+    who = {
+        name
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "forget" and isinstance(node.value, ast.Name)
+        if node.value.id == "outlived"
+    }
+    assert who == {"lake/gate.py"}
+
+
 def test_the_stores_themselves_remove_only_when_they_are_asked():
     """In ``objects`` one calls the other, inside of a store and nowhere else."""
     for name, tree in modules().items():
@@ -84,9 +101,10 @@ def test_only_the_lake_deletes_rows_and_never_repositories_or_the_ledger():
         (name, table) for name, tree in modules().items() for text in texts(tree) for table in DELETES.findall(text)
     }
     assert {name for name, _ in found if not name.startswith(("lake/", "records/"))} == set()
-    assert {(name, table) for name, table in found if table.lower() in kept} == set()
+    archived = {("records/outlived.py", "tombstones")}  # those that a file beside the objects has by then
+    assert {(name, table) for name, table in found if table.lower() in kept} == archived
     may_go = {"staging", "staging_1", "tickets", "intents", "dropped", "sealed", "branches", "tags", "holds", "commits"}
-    assert {table for _, table in found} <= may_go
+    assert {table for _, table in found} <= {*may_go, "tombstones"}
     assert len(found) > 6
 
 

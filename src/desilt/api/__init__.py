@@ -9,7 +9,7 @@ Nothing here decides anything: a job plans, a guard refuses and a sweep removes 
 wrong, refused or not there is raised as a :class:`desilt.DesiltError` with a stable ``code``.
 """
 
-from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, JobFace, LifecycleFace
+from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, JobFace, LifecycleFace, RetentionFace
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport
@@ -25,6 +25,7 @@ __all__ = [
     "LifecycleFace",
     "OpenRepository",
     "PlannedRun",
+    "RetentionFace",
     "RunReport",
     "open_repository",
 ]

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from desilt.api.calls import fitting
-from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, LifecycleFace
+from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, LifecycleFace, RetentionFace
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport, shown
@@ -70,6 +70,11 @@ class OpenRepository:
     def lifecycle(self) -> LifecycleFace:
         """Committed objects that a policy calls old."""
         return LifecycleFace(self._place, "lifecycle")
+
+    @property
+    def retention(self) -> RetentionFace:
+        """Objects that rules call expired: marked, and removed by the object store."""
+        return RetentionFace(self._place, "retention")
 
     @property
     def expire(self) -> ExpireFace:

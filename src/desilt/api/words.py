@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict
 from desilt.domain import spelling
 from desilt.jobs.lifecycle.policy_file import PolicyLike
 from desilt.jobs.options import Option
+from desilt.jobs.retention.document import RetentionLike
 
 Span = timedelta | str
 Moment = datetime | str
@@ -48,6 +49,16 @@ class LifecycleWords(AskWords, total=False):
     dropped_for: Span
 
 
+class RetentionWords(AskWords, total=False):
+    document: RetentionLike | None
+    tag: str
+    wait: Span
+    dropped_for: Span
+    batch: bool
+    account_id: str
+    role_arn: str
+
+
 class ExpireWords(AskWords, total=False):
     older_than: Span | datetime
     before: Moment
@@ -70,6 +81,10 @@ class GcRunWords(GcWords, LimitWords, total=False):
 
 
 class LifecycleRunWords(LifecycleWords, LimitWords, total=False):
+    pass
+
+
+class RetentionRunWords(RetentionWords, LimitWords, total=False):
     pass
 
 

@@ -76,7 +76,7 @@ class RetentionRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Expiry:
+class RuleExpiry:
     """One thing that an enabled rule says."""
 
     rule: RetentionRule
@@ -104,9 +104,11 @@ class Retention:
     description: str = ""
 
     @property
-    def expiries(self) -> tuple[Expiry, ...]:
+    def expiries(self) -> tuple[RuleExpiry, ...]:
         """What it says, rule by rule; disabled ones say nothing."""
-        return tuple(Expiry(rule, kind) for rule in self.rules if rule.enabled for kind in Kind if kind in rule.periods)
+        return tuple(
+            RuleExpiry(rule, kind) for rule in self.rules if rule.enabled for kind in Kind if kind in rule.periods
+        )
 
     def to_json(self) -> dict[str, object]:
         """A document that :func:`parse` reads as this one."""

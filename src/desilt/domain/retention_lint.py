@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import permutations
 
 from desilt.domain.lint import LEVELS, Lint
-from desilt.domain.retention import Expiry, Kind, Retention
+from desilt.domain.retention import Kind, Retention, RuleExpiry
 
 
 def lint(
@@ -74,5 +74,5 @@ def _idle(retention: Retention) -> Iterator[Lint]:
             )
 
 
-def _days(one: Expiry) -> str:
+def _days(one: RuleExpiry) -> str:
     return f"{one.span.total_seconds() / 86_400:g}"

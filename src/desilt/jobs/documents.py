@@ -61,6 +61,10 @@ def given_document(given: Mapping[str, Any] | os.PathLike[str] | str, *, kind: s
         raise BadRequest(f"{str(given)!r} is not UTF-8; write {kind} as JSON or YAML") from None
     except OSError as error:
         raise BadRequest(f"{str(given)!r} cannot be read: {error.strerror}") from None
+    except ValueError:  # a NUL in it
+        raise BadRequest(
+            f"{str(given)!r} is not the name of a file; give a path, a mapping, or the text itself"
+        ) from None
 
 
 def written(document: object) -> str:

@@ -12,7 +12,7 @@ from desilt.executors.executor import HERE
 from desilt.jobs import registry
 from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
-from desilt.records import removals as tombstones
+from desilt.records import marks
 from desilt.render import report as page
 from desilt.render.report import Removed
 from desilt.repository.protocol import Repository
@@ -74,7 +74,7 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
 def marks_of(repository: Repository) -> dict[str, Marks]:
     """What became of all that was ever marked."""
     with repository.records.read() as tx:
-        found = tombstones.marks(tx, repository.uid)
+        found = marks.counted(tx, repository.uid)
     return {one.state: Marks(one.objects, one.bytes, one.oldest.isoformat()) for one in found}
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from desilt.columns.files import HeldFile, put_addresses
 from desilt.domain.run import Run
-from desilt.records import removals
+from desilt.records import marks, removals
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.protocol import Repository
 
@@ -29,12 +29,12 @@ class Recorded:
     def marks(self) -> HeldFile:
         """Whatever was marked, and what became of it: gone or not."""
         with self._repository.records.read() as tx:
-            return self._put("marks", removals.ever_marked(tx, self._repository.uid))
+            return self._put("marks", marks.ever_marked(tx, self._repository.uid))
 
     def marked(self, before: datetime) -> HeldFile:
         """What earlier runs marked by then, and is still to go."""
         with self._repository.records.read() as tx:
-            return self._put("marked", removals.marked(tx, self._repository.uid, before=before))
+            return self._put("marked", marks.marked(tx, self._repository.uid, before=before))
 
     def ordered(self, holds: Iterable[Hold]) -> HeldFile:
         """What people ordered to be kept, object by object."""

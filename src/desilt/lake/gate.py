@@ -19,7 +19,7 @@ from desilt.lake.events import BroughtBack, run_began
 from desilt.lake.held import LakeHeld
 from desilt.objects import store_clock
 from desilt.objects.store import Outcome, Result
-from desilt.records import ledger, locks
+from desilt.records import ledger, locks, outlived
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow, RunState
@@ -206,7 +206,7 @@ class LakeGate:
             if generation != since.number:
                 raise RefsMoved("the ledger was vacuumed")
             held = staging.holders(tx, [one.address for one in stones])
-            tombstones.forget(tx, self._core.uid, [one for one in stones if one.address not in held])
+            outlived.forget(tx, self._core.uid, [one for one in stones if one.address not in held])
 
     def release_copied(self, tx: Transaction) -> None:
         restored.release(tx, self._core.uid)

@@ -119,6 +119,11 @@ def same(one: Rule, other: Rule) -> bool:
     return left == right and scope(one) == scope(other)
 
 
+def unlike(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
+    """Those of ``rules`` that no other does the same as."""
+    return [rule for rule in rules if not any(same(rule, other) for other in others)]
+
+
 class BucketRules:
     """The rules of the bucket that ``store`` is in."""
 
@@ -129,23 +134,21 @@ class BucketRules:
         return self._configuration()[0]
 
     def write(self, rules: Sequence[Rule]) -> None:
-        """Puts ``rules`` in place of what is there, and sees that they are; none of the others' may be missing."""
+        """Puts ``rules`` in place of what is there, of which they change one at most, and sees that they are there."""
         there, settings = self._configuration()
-        named = {rule.get("ID") for rule in rules} - {None, ""}
-        for one in there:
-            if one.get("ID") not in named and not any(same(one, rule) for rule in rules):
-                raise StorageFailed(
-                    f"rule {one.get('ID', '')!r} of the bucket of {self.uri} would be lost, which was made since the "
-                    "rules were read; read them again, nothing was written"
-                )
+        lost, new = unlike(there, rules), unlike(rules, there)
+        if lost and not (len(lost) == len(new) == 1 and lost[0].get("ID") == new[0].get("ID")):
+            raise StorageFailed(
+                f"rule {lost[0].get('ID', '')!r} of the bucket of {self.uri} would be lost, which was made or changed "
+                "since the rules were read; read them again, nothing was written"
+            )
         with failures(self.uri, "writing the lifecycle rules of", self.bucket):
             s3_client(self.bucket).put_bucket_lifecycle_configuration(
                 Bucket=self.bucket, LifecycleConfiguration={"Rules": list(rules)}, **settings
             )
         for seconds in READ_BACK_SECONDS:
             time.sleep(seconds)
-            there = self.read()
-            lost = [rule for rule in rules if not any(same(rule, one) for one in there)]
+            lost = unlike(rules, self.read())
             if not lost:
                 return
         raise StorageFailed(

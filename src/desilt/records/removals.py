@@ -93,17 +93,6 @@ def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
     )
 
 
-def remark(
-    tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str, *, only: Sequence[str]
-) -> None:
-    """What became of some that ``run`` marked, if they are in one of the states ``only``."""
-    places = ", ".join("?" * len(only))
-    tx.execute_many(
-        f"UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state IN ({places})",
-        ((state, repository, address, run, *only) for address in addresses),
-    )
-
-
 def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str, *, at: datetime) -> None:
     """Some that ``run`` removed are brought back: :attr:`State.RESTORING`, then :attr:`State.RESTORED`."""
     tx.execute_many(
@@ -138,17 +127,6 @@ def runs_in(tx: Transaction, repository: str, *states: str) -> set[str]:
         f"SELECT DISTINCT run FROM tombstones WHERE repository = ? AND state IN ({marks})", repository, *states
     )
     return {str(row[0]) for row in rows}
-
-
-def marking_runs(tx: Transaction, repository: str, *states: str) -> list[str]:
-    """The runs that marked what is in one of ``states`` now, the oldest first."""
-    marks = ", ".join("?" * len(states))
-    rows = tx.rows(
-        "SELECT id FROM runs WHERE repository = ? AND action = 'mark' AND EXISTS (SELECT 1 FROM tombstones AS t "
-        f"WHERE t.repository = runs.repository AND t.run = runs.id AND t.state IN ({marks})) ORDER BY id DESC",
-        *(repository, *states),
-    )
-    return [str(row[0]) for row in rows]
 
 
 def total_in(tx: Transaction, repository: str, *states: str, run: str | None = None) -> tuple[int, int]:
@@ -207,64 +185,6 @@ def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
     gone = f"(NOT ({UNSETTLED}) OR {MARKED})"
     found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND {gone} ORDER BY address"
     return (str(row[0]) for row in tx.each(found, repository, run))
-
-
-def marked(tx: Transaction, repository: str, *, before: datetime) -> list[str]:
-    """The addresses that were marked at ``before`` or earlier, and are still to go."""
-    rows = tx.rows(
-        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND {MARKED} AND condemned_at <= ?",
-        *(repository, microseconds(before)),
-    )
-    return [str(row[0]) for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class MarkCount:
-    """So many objects that runs marked are in a state."""
-
-    state: str
-    objects: int
-    bytes: int
-    oldest: datetime  # when the first of them was marked
-
-
-def ever_marked(tx: Transaction, repository: str) -> list[str]:
-    """The addresses that runs marked, and that were not brought back."""
-    rows = tx.each(
-        "SELECT t.address FROM tombstones AS t JOIN runs ON runs.repository = t.repository AND runs.id = t.run "
-        "WHERE t.repository = ? AND runs.action = 'mark' AND t.state <> 'restored'",
-        repository,
-    )
-    return [str(row[0]) for row in rows]
-
-
-def marks(tx: Transaction, repository: str) -> list[MarkCount]:
-    """What became of all that was ever marked, as far as the ledger knows."""
-    rows = tx.rows(
-        "SELECT t.state, COUNT(*), COALESCE(SUM(t.size_bytes), 0), MIN(t.condemned_at) FROM tombstones AS t "
-        "JOIN runs ON runs.repository = t.repository AND runs.id = t.run "
-        "WHERE t.repository = ? AND runs.action = 'mark' GROUP BY t.state ORDER BY t.state",
-        repository,
-    )
-    return [MarkCount(str(state), int(count), int(size), moment(at)) for state, count, size, at in rows]
-
-
-def over(tx: Transaction, repository: str, *, before: datetime) -> list[str]:
-    """The addresses that were condemned before then, and whose objects are gone."""
-    rows = tx.each(
-        "SELECT address FROM tombstones WHERE repository = ? AND state IN ('removed', 'already gone') "
-        "AND condemned_at < ?",
-        *(repository, microseconds(before)),
-    )
-    return [str(row[0]) for row in rows]
-
-
-def forget(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> None:
-    """Take tombstones out of the ledger that are kept elsewhere by now; one that has changed since stays."""
-    tx.execute_many(
-        "DELETE FROM tombstones WHERE repository = ? AND address = ? AND run = ? AND state = ?",
-        ((repository, one.address, one.run, str(one.state)) for one in stones),
-    )
 
 
 def hidden_among(tx: Transaction, repository: str, addresses: Sequence[str]) -> set[str]:

@@ -22,7 +22,7 @@ from desilt.lake.layout import LAYOUT
 from desilt.lake.repository import LakeRepository
 from desilt.objects import store_clock
 from desilt.objects.store import Result
-from desilt.records import ledger, locks
+from desilt.records import ledger, locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
@@ -94,7 +94,7 @@ def revise(repository: LakeRepository, lock: Lock) -> None:
     with repository.database.read() as tx:
         runs = tombstones.runs_in(tx, repository.uid, *UNSURE)
         stones = [one for run in sorted(runs) for one in tombstones.of_run(tx, repository.uid, run)]
-        marking = set(tombstones.marking_runs(tx, repository.uid, State.RESTORING))
+        marking = set(marks.marking_runs(tx, repository.uid, State.RESTORING))
     unsure = [
         one
         for one in stones

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from desilt.records import ledger
+from desilt.records import ledger, marks
 from desilt.records import removals as tombstones
 from desilt.records.ledger import RunState
 from desilt.records.removals import MARKS, State
@@ -111,7 +111,7 @@ def _of_records(repository: Repository) -> list[Metric]:
 
 def _of_marks(repository: Repository) -> list[Metric]:
     with repository.records.read() as tx:
-        found = tombstones.marks(tx, repository.uid)
+        found = marks.counted(tx, repository.uid)
     objects = Metric("desilt_marked_objects", "Objects that retention has marked, by what became of them.")
     volume = Metric("desilt_marked_bytes", "Their bytes.")
     for one in found:

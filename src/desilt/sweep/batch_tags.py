@@ -17,7 +17,7 @@ from desilt.logs import logger
 from desilt.objects.batch_tagging import BatchJobs
 from desilt.objects.cloud import CloudStore
 from desilt.objects.tags import ObjectTag, TagOutcome, TagResult
-from desilt.records import locks
+from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.locks import Lock
 from desilt.repository.protocol import Repository
@@ -132,7 +132,7 @@ def _settle(repository: Repository, lock: Lock, outcomes: Iterable[TagOutcome]) 
             locks.check(tx, lock)
             for address, stone in tombstones.recorded(tx, repository.uid, list(results)).items():
                 state = BECOMES[results[address]]
-                tombstones.remark(tx, repository.uid, stone.run, [address], state, only=TO_TAG)
+                marks.remark(tx, repository.uid, stone.run, [address], state, only=TO_TAG)
 
 
 def _lines(repository: Repository, found: Iterable[Bare]) -> Iterator[str]:

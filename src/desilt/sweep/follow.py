@@ -92,7 +92,7 @@ def _remove(sweep: Sweep, step: FollowMarks) -> None:
     sweep.executor.watch.begins("remove")
     rows = _rows(sweep, left)
     sweep.executor.watch.expects(rows)
-    done = sum(sweep.executor(ripe.remove, left, rows=rows * ROWS_TO_A_TAG, weigh=ripe.asked), ripe.Removed())
+    done = sum(sweep.executor(ripe.remove, left, rows=rows * ROWS_TO_A_TAG, weigh=ripe.asked), ripe.Cleared())
     log.info("%s removed, %s failed, %s spared, %s wait", done.removed, done.failed, done.spared, done.waiting)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.columns.files import HeldFile
-from desilt.records import locks
+from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.locks import Lock
@@ -35,7 +35,7 @@ class MarkedPiece:
 def batches_of(repository: Repository, *states: State) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Runs that marked what is in one of ``states``, each with some of its batches."""
     with repository.records.read() as tx:
-        runs = tombstones.marking_runs(tx, repository.uid, *states)
+        runs = marks.marking_runs(tx, repository.uid, *states)
         for run in runs:
             numbers = tombstones.batches_in(tx, repository.uid, run, *states)
             for first in range(0, len(numbers), BATCHES_TO_A_PIECE):

@@ -14,8 +14,7 @@ from desilt.columns.buckets import around
 from desilt.columns.files import Files, HeldFile
 from desilt.columns.hashing import Hashes, address_hash
 from desilt.objects.store import Result
-from desilt.records import holds, locks
-from desilt.records import removals as tombstones
+from desilt.records import holds, locks, marks
 from desilt.records.database import Transaction
 from desilt.records.removals import State, Tombstone
 from desilt.repository.protocol import Repository
@@ -26,7 +25,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class Cleared:
     """What came of it."""
 
     removed: int = 0
@@ -34,24 +33,24 @@ class Removed:
     spared: int = 0  # that people ordered to be kept
     waiting: int = 0  # not marked for long enough
 
-    def __add__(self, other: "Removed") -> "Removed":
-        return Removed(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "Cleared") -> "Cleared":
+        return Cleared(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
-def asked(done: Removed) -> int:
+def asked(done: Cleared) -> int:
     return done.removed + done.failed + done.spared + done.waiting
 
 
-def remove(piece: MarkedPiece) -> Removed:
+def remove(piece: MarkedPiece) -> Cleared:
     """On an executor: remove what was marked in these batches long enough ago."""
     repository = piece.open()
-    done = Removed()
+    done = Cleared()
     for number in piece.numbers:
         done += _remove(repository, piece, number)
     return done
 
 
-def _remove(repository: Repository, piece: MarkedPiece, number: int) -> Removed:
+def _remove(repository: Repository, piece: MarkedPiece, number: int) -> Cleared:
     repository.gate.check()
     began = now()
     with repository.records.write() as tx:
@@ -60,15 +59,15 @@ def _remove(repository: Repository, piece: MarkedPiece, number: int) -> Removed:
         ready = [one for one in stones if one.state is State.REMOVING or one.condemned_at <= before]
         kept = _spared(repository, piece.spared, ready)
         going = [one.address for one in ready if one.address not in kept]
-        tombstones.remark(tx, repository.uid, piece.run, going, State.REMOVING, only=[State.MARKED])
+        marks.remark(tx, repository.uid, piece.run, going, State.REMOVING, only=[State.MARKED])
     keys = [repository.prefix + address for address in going]
     sure = Sure(lambda: check_lock(repository, piece.lock), since=began)
     outcomes = delete(repository.store, keys, trash=None, sure=sure, sleep=time.sleep) if keys else []
     went = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result is not Result.FAILED]
     with repository.records.write() as tx:
         locks.check(tx, piece.lock)
-        tombstones.remark(tx, repository.uid, piece.run, went, State.REMOVED, only=[State.REMOVING])
-    return Removed(len(went), len(going) - len(went), len(kept), len(stones) - len(ready))
+        marks.remark(tx, repository.uid, piece.run, went, State.REMOVED, only=[State.REMOVING])
+    return Cleared(len(went), len(going) - len(went), len(kept), len(stones) - len(ready))
 
 
 def _as_ordered(tx: Transaction, repository: Repository, piece: MarkedPiece) -> bool:

@@ -7,8 +7,7 @@ from desilt.errors import BadRequest
 from desilt.inventory.present import present_keys
 from desilt.logs import logger
 from desilt.objects.tags import ObjectTag, Tagging, TagOutcome, TagResult
-from desilt.records import locks
-from desilt.records import removals as tombstones
+from desilt.records import locks, marks
 from desilt.records.removals import State
 from desilt.repository.protocol import Repository
 from desilt.sweep.delete import Sure
@@ -58,7 +57,7 @@ def settle(repository: Repository, piece: MarkedPiece, outcomes: Sequence[TagOut
         locks.check(tx, piece.lock)
         for result, state in BECOMES.items():
             some = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result is result]
-            tombstones.remark(tx, repository.uid, piece.run, some, state, only=TO_TAG)
+            marks.remark(tx, repository.uid, piece.run, some, state, only=TO_TAG)
 
 
 def counted(outcomes: Sequence[TagOutcome]) -> Tagged:
@@ -77,7 +76,7 @@ def look_for_gone(piece: MarkedPiece) -> int:
         went = [stone.address for stone in stones if repository.prefix + stone.address not in there]
         with repository.records.write() as tx:
             locks.check(tx, piece.lock)
-            tombstones.remark(tx, repository.uid, piece.run, went, State.REMOVED, only=[State.TAGGED])
+            marks.remark(tx, repository.uid, piece.run, went, State.REMOVED, only=[State.TAGGED])
         gone += len(went)
     return gone
 

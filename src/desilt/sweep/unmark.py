@@ -12,7 +12,7 @@ from desilt.columns.files import Files, HeldFile
 from desilt.columns.hashing import address_hash
 from desilt.inventory.present import present_keys
 from desilt.objects.tags import TagResult
-from desilt.records import locks
+from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.locks import Lock
 from desilt.records.removals import State, Tombstone
@@ -80,7 +80,7 @@ def _unmark(repository: Repository, piece: WantedPiece, number: int) -> Unmarked
     with repository.records.write() as tx:
         locks.check(tx, piece.lock)
         tombstones.lift(tx, uid, piece.run, [one.address for one in back], State.RESTORED, at=piece.at)
-        tombstones.remark(tx, uid, piece.run, went, State.REMOVED, only=[State.RESTORING])
+        marks.remark(tx, uid, piece.run, went, State.REMOVED, only=[State.RESTORING])
     failed = len(stones) - len(back) - len(went)
     return Unmarked(len(back), sum(one.size for one in back), len(went) + late, failed)
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from desilt.domain.entry import Entry
 from desilt.domain.policy import KeepRule
-from desilt.domain.retention import Expiry, Kind, Retention
+from desilt.domain.retention import Kind, Retention, RuleExpiry
 from desilt.lake import refs, staging
 from desilt.lake.repository import LakeRepository
 from desilt.records import removals as tombstones
@@ -38,7 +38,7 @@ def marked(
         heads = {one.head for one in branches if one.name == branch} | {p for name in later for p in made[name].parents}
         return {(one.path, one.address) for name in later | heads for one in entries[made[name].metarange]}
 
-    def expires(one: Expiry, branch: str, entry: Entry, *, committed: bool) -> bool:
+    def expires(one: RuleExpiry, branch: str, entry: Entry, *, committed: bool) -> bool:
         path, moment = one.rule.path_on(branch), now - one.span
         applies = one.kind is Kind.ALL or (one.kind is Kind.NONCURRENT) == committed
         if path is None or not applies or not entry.path.startswith(path):

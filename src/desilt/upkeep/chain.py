@@ -21,6 +21,7 @@ from desilt.jobs.job import Job, Request
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.pins.pins import pins
 from desilt.jobs.purge import DAYS, due_to_go, empty
+from desilt.jobs.retention import document as documented
 from desilt.jobs.unfinished import unfinished
 from desilt.logs import logger, under_way
 from desilt.records import removals as tombstones
@@ -34,7 +35,7 @@ from desilt.runs.report import Amount, Objection, Report
 from desilt.runs.upkeep import FILE, PAGE, STOPPED, StepReport, StepState, UpkeepReport
 from desilt.sweep.limits import Limits
 from desilt.sweep.purge import Purged
-from desilt.upkeep.document import POLICY, TRASH, StepWish, Upkeep
+from desilt.upkeep.document import DOCUMENT, POLICY, TRASH, StepWish, Upkeep
 from desilt.upkeep.due import due_at
 from desilt.upkeep.outcomes import cut_off, finished, ordered_to_stay, told
 from desilt.upkeep.overlap import freed_besides
@@ -170,6 +171,11 @@ class Chain:
     def _request(self, job: Job[Any], step: StepWish) -> Request[Any]:
         """What the job is asked; a policy of an upkeep that is set must be what the lake goes by."""
         words, policy = dict(step.words), step.words.get(POLICY)
+        if words.get(DOCUMENT) is not None and not self.given:
+            made = documented.kept(self.repository)
+            if made.retention.fingerprint() != words.pop(DOCUMENT).fingerprint():
+                fact = f"the {job.name} document was set otherwise on {made.created_at:%Y-%m-%d}"
+                raise Refused(fact, "set the upkeep again, or take the document out of it")
         if policy is not None and not self.given:
             kept = kept_policy.kept(self.repository)
             if kept.policy.fingerprint != policy.fingerprint:

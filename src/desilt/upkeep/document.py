@@ -12,6 +12,7 @@ from typing import Any
 
 from desilt.domain.document import bad, fields, flag, nearest, text
 from desilt.domain.policy import Policy, parse
+from desilt.domain.retention import Retention
 from desilt.domain.run import SAID_ONCE
 from desilt.domain.spelling import read_span
 from desilt.errors import BadRequest
@@ -24,7 +25,8 @@ from desilt.sweep.limits import Limits
 KIND = "upkeep"
 HOUR = timedelta(hours=1)
 TRASH = "trash"
-DESCRIPTION, EVERY, ENABLED, TO, POLICY = "description", "every", "enabled", "to", "policy"
+DESCRIPTION, EVERY, ENABLED, TO = "description", "every", "enabled", "to"
+POLICY, DOCUMENT = "policy", "document"  # what lifecycle and retention go by, if it is written here
 LIMITS = ("max_share", "max_objects", "allow_empty")  # others are said once, not for ever
 UpkeepLike = Mapping[str, Any] | os.PathLike[str] | str
 
@@ -50,6 +52,12 @@ class Upkeep:
     def policy(self) -> Policy | None:
         """The rules of lifecycle, where the document has them."""
         found = [step.words.get(POLICY) for step in self.steps if step.name == "lifecycle"]
+        return found[0] if found else None
+
+    @property
+    def retention(self) -> Retention | None:
+        """The rules of retention, where the document has them."""
+        found = [step.words.get(DOCUMENT) for step in self.steps if step.name == "retention"]
         return found[0] if found else None
 
 
@@ -84,9 +92,10 @@ def _whole(said: Mapping[str, Any], steps: Iterable[StepWish]) -> dict[str, Any]
     """What was written, with what a file says in place of its name: the file may not be there later."""
     found = dict(said)
     for step in steps:
-        policy = step.words.get(POLICY)
-        if policy is not None and not isinstance(found[step.name][POLICY], Mapping):
-            found[step.name] = {**found[step.name], POLICY: policy.to_json()}
+        for word in (POLICY, DOCUMENT):
+            rules = step.words.get(word)
+            if rules is not None and not isinstance(found[step.name][word], Mapping):
+                found[step.name] = {**found[step.name], word: rules.to_json()}
     return found
 
 
@@ -126,7 +135,7 @@ def _step(name: str, section: object) -> StepWish | None:
         limits = {word: options_of(Limits)[word].read(told[word]) for word in LIMITS if word in told}
         Limits(**limits)  # refuses what is no limit
         if TO in told:
-            words["action"] = told[TO]
+            words["action"] = str(told[TO])
         job.ask(**words)  # refuses what it cannot be told
     except BadRequest as error:
         raise BadRequest(f"{name}: {error}") from None

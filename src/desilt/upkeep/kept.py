@@ -8,6 +8,8 @@ from desilt.domain.lint import Lint
 from desilt.errors import BadRequest, NotFound, Refused
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.lifecycle import lint as policy_lint
+from desilt.jobs.retention import document as documented
+from desilt.jobs.retention import lint as retention_lint
 from desilt.jobs.rules import agreed
 from desilt.records import policies
 from desilt.repository.protocol import Repository
@@ -26,6 +28,8 @@ class KeptUpkeep:
 def findings(repository: Repository, upkeep: Upkeep) -> list[Lint]:
     """Everything there is to say about it here, the worst first."""
     found = [] if upkeep.policy is None else policy_lint.findings(repository, upkeep.policy)
+    if upkeep.retention is not None:
+        found += retention_lint.findings(repository, upkeep.retention)
     return [*found, *_odd(upkeep)]
 
 
@@ -35,9 +39,11 @@ def agree(found: Sequence[Lint], *, confirm: bool) -> None:
 
 
 def keep(repository: Repository, upkeep: Upkeep, found: Sequence[Lint]) -> KeptUpkeep:
-    """From here on, `desilt upkeep run` goes by it, and lifecycle by its rules."""
+    """From here on, `desilt upkeep run` goes by it, and lifecycle and retention by its rules."""
     if upkeep.policy is not None:
         kept_policy.keep(repository, upkeep.policy, found)
+    if upkeep.retention is not None:
+        documented.keep(repository, upkeep.retention, found)
     return KeptUpkeep(upkeep, repository.orders.set_policy(KIND, dict(upkeep.document), agreed.agreed(found)))
 
 

@@ -55,7 +55,7 @@ def test_a_section_may_be_empty_or_switched_off():
     ("said", "told"),
     [
         ("gcc: {}", "no step 'gcc'; did you mean 'gc'?"),
-        ("tidy: {}", "there are gc, lifecycle, expire, collect, trash"),
+        ("tidy: {}", "there are gc, lifecycle, retention, expire, collect, trash"),
         ("{}", "it wants nothing"),
         ("gc: {enabled: false}", "it wants nothing"),
         ("- gc", "write an object"),

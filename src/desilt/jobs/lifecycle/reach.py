@@ -1,17 +1,15 @@
 """A lifecycle policy in numbers, and who reaches what it is about."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.columns.rules import Terms
 from desilt.domain.cutoffs import Cutoffs
 from desilt.domain.policy import Policy, Tags
 from desilt.domain.times import microseconds
-from desilt.jobs.rules.candidates import GroupedFile
 from desilt.jobs.rules.reach import (
     Classes,
     Groups,
+    Reached,
     by_metarange,
     grouped,
     heads,
@@ -20,16 +18,6 @@ from desilt.jobs.rules.reach import (
 )
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import Source
-from desilt.sstable.values import RangeData
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A policy in numbers, and the files of all entries with who reaches them."""
-
-    terms: Terms
-    entries: list[GroupedFile]
-    ranges: Sequence[RangeData]
 
 
 def reached(source: Source, seen: Snapshot, policy: Policy, now: Cutoffs, looked_into: set[str]) -> Reached:
@@ -50,7 +38,7 @@ def reached(source: Source, seen: Snapshot, policy: Policy, now: Cutoffs, looked
         ordered_prefixes(seen),
         ordered_hashes(seen),
     )
-    return Reached(terms, entries, ranges)
+    return Reached(terms, tuple(entries), ranges)
 
 
 def _cutoff(before: datetime | None) -> int | None:

@@ -27,7 +27,7 @@ class BucketRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BucketFinding:
     """One thing that a look at a bucket found."""
 
     level: str  # ok, warning, error
@@ -58,7 +58,7 @@ def apply(repository: Repository, made: BucketRule) -> None:
     BucketRules(bucket_of(repository)).write(list(made.rules))
 
 
-def check(repository: Repository, tag: ObjectTag) -> list[Finding]:
+def check(repository: Repository, tag: ObjectTag) -> list[BucketFinding]:
     """What the bucket's rules make of what is tagged, and of what is not."""
     store = bucket_of(repository)
     bucket, prefix = BucketRules(store), prefix_of(repository)
@@ -67,10 +67,14 @@ def check(repository: Repository, tag: ObjectTag) -> list[Finding]:
     covered = covering([one for one in rules if one not in _without_tags(rules, prefix)], prefix, tag)
     if covered:
         what = f"what is tagged {tag} below {prefix!r}"
-        found.append(Finding("ok", f"rule {covered.rule!r} removes {what}, {covered.days} days after it was made"))
+        found.append(
+            BucketFinding("ok", f"rule {covered.rule!r} removes {what}, {covered.days} days after it was made")
+        )
     else:
         fix = "put it there with `desilt retention bucket-rule --apply`"
-        found.append(Finding("error", f"nothing removes what is tagged {tag} below {prefix!r}: {covered.why}", fix))
+        found.append(
+            BucketFinding("error", f"nothing removes what is tagged {tag} below {prefix!r}: {covered.why}", fix)
+        )
     return [*found, *_versions(bucket.versioning(), rules, prefix, tag)]
 
 
@@ -110,9 +114,9 @@ def _without_tags(rules: Sequence[Rule], prefix: str) -> list[Rule]:
     return found
 
 
-def _dangers(rules: Sequence[Rule], prefix: str, tag: ObjectTag) -> list[Finding]:
+def _dangers(rules: Sequence[Rule], prefix: str, tag: ObjectTag) -> list[BucketFinding]:
     return [
-        Finding(
+        BucketFinding(
             "error",
             f"rule {one.get('ID', '')!r} removes objects of this lake, tagged or not: it loses live data",
             f"disable it at once, or let it ask for the tag {tag}",
@@ -121,10 +125,10 @@ def _dangers(rules: Sequence[Rule], prefix: str, tag: ObjectTag) -> list[Finding
     ]
 
 
-def _versions(versioning: str, rules: Sequence[Rule], prefix: str, tag: ObjectTag) -> list[Finding]:
+def _versions(versioning: str, rules: Sequence[Rule], prefix: str, tag: ObjectTag) -> list[BucketFinding]:
     """What versioning makes of it: an object that is removed stays as a version that nobody sees."""
     if versioning == "Off":
-        return [Finding("ok", "the bucket keeps no versions: what is removed is gone")]
+        return [BucketFinding("ok", "the bucket keeps no versions: what is removed is gone")]
     fitting = [
         one
         for one in rules
@@ -136,8 +140,10 @@ def _versions(versioning: str, rules: Sequence[Rule], prefix: str, tag: ObjectTa
     if fitting:
         days = fitting[0]["NoncurrentVersionExpiration"].get("NoncurrentDays")
         fact = f"the bucket keeps versions; rule {fitting[0].get('ID', '')!r} removes old ones after {days} days"
-        return [Finding("ok", f"{fact}; a delete marker stays of each object")]
+        return [BucketFinding("ok", f"{fact}; a delete marker stays of each object")]
     fix = "put the rule there again with `desilt retention bucket-rule --apply`: it ends old versions, too"
     return [
-        Finding("warning", "the bucket keeps versions: what is removed still takes its space, and its bytes stay", fix)
+        BucketFinding(
+            "warning", "the bucket keeps versions: what is removed still takes its space, and its bytes stay", fix
+        )
     ]

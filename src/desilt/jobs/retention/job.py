@@ -52,7 +52,7 @@ log = logger(__name__)
 class Options:
     """What a run of it can be told besides."""
 
-    document: Retention | None = field(default=None, metadata={"read": retention_of})  # None: the one that was set
+    document: Retention | None = field(default=None, metadata={"read": retention_of})  # None: as it was set
     tag: str = str(EXPIRE_NOW)
     wait: timedelta = timedelta(days=1)  # for which what is marked can be brought back, where a store has no tags
     dropped_for: timedelta = DROPPED_FOR  # objects that something pointed to since then stay

@@ -1,17 +1,17 @@
 """A retention document in numbers, and who reaches what it is about: commits, and staging areas."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.columns.rules import RangeGroup, Terms
 from desilt.domain.policy import KeepRule
-from desilt.domain.retention import Expiry, Kind, Retention
+from desilt.domain.retention import Kind, Retention, RuleExpiry
 from desilt.domain.times import microseconds
 from desilt.jobs.rules.candidates import GroupedFile
 from desilt.jobs.rules.reach import (
     Classes,
     Groups,
+    Reached,
     Sense,
     by_metarange,
     grouped,
@@ -20,19 +20,9 @@ from desilt.jobs.rules.reach import (
 )
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import Source, StagedEntries
-from desilt.sstable.values import RangeData
 
 STAGED = (Kind.ALL, Kind.UNCOMMITTED)
 COMMITTED = (Kind.ALL, Kind.NONCURRENT)
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A document in numbers, and the files of all entries, committed and staged, with who reaches them."""
-
-    terms: Terms
-    entries: tuple[GroupedFile, ...]
-    ranges: Sequence[RangeData]
 
 
 def reached(
@@ -69,7 +59,7 @@ def reached(
     return Reached(terms, tuple(entries), ranges)
 
 
-def cutoffs(said: Sequence[Expiry], kinds: Sequence[Kind], branch: str, now: datetime) -> tuple[int | None, ...]:
+def cutoffs(said: Sequence[RuleExpiry], kinds: Sequence[Kind], branch: str, now: datetime) -> tuple[int | None, ...]:
     """Before when entries on a branch expire, by each of ``said`` that is one of ``kinds``; None: not by that."""
     return tuple(
         microseconds(one.before(now)) if one.kind in kinds and one.rule.path_on(branch) is not None else None
@@ -77,7 +67,7 @@ def cutoffs(said: Sequence[Expiry], kinds: Sequence[Kind], branch: str, now: dat
     )
 
 
-def spared(said: Sequence[Expiry], moment: datetime, now: datetime) -> int:
+def spared(said: Sequence[RuleExpiry], moment: datetime, now: datetime) -> int:
     """Those of ``said``, as bits, that spare what is current since ``moment``."""
     found = [one.kind is Kind.NONCURRENT and one.before(now) == moment for one in said]
     return sum(1 << place for place, counts in enumerate(found) if counts)

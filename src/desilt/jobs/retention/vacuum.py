@@ -21,7 +21,7 @@ from desilt.executors.executor import Executor
 from desilt.jobs.situation import check_clock
 from desilt.logs import logger, under_way
 from desilt.objects.file import ObjectFile
-from desilt.records import locks
+from desilt.records import locks, outlived
 from desilt.records import removals as tombstones
 from desilt.records.locks import Lock
 from desilt.records.removals import State
@@ -86,7 +86,7 @@ def vacuum(repository: Repository, executor: Executor, *, older_than: timedelta 
         repository.gate.settle_moves()
         repository.gate.check()
         with repository.records.read() as tx:
-            old = tombstones.over(tx, repository.uid, before=began - older_than)
+            old = outlived.over(tx, repository.uid, before=began - older_than)
         tables = repository.layout.tables
         asked = [address for address in old if not address.startswith(tables)]  # those may come back, by their content
         if not asked:

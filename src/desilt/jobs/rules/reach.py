@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from desilt.columns.hashing import address_hash
-from desilt.columns.rules import RangeGroup
+from desilt.columns.rules import RangeGroup, Terms
 from desilt.jobs.rules.candidates import GroupedFile
 from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Snapshot
@@ -39,6 +39,15 @@ class Reach:
         self.detached |= other.detached
         self.held = self.held or other.held
         self.potential |= other.potential
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Rules in numbers, and the files of all entries with who reaches them."""
+
+    terms: Terms
+    entries: tuple[GroupedFile, ...]
+    ranges: Sequence[RangeData]
 
 
 def by_metarange(
