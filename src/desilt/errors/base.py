@@ -84,11 +84,12 @@ class NotFound(DesiltError):
 class Gone(DesiltError):
     code = "gone"
 
-    def __init__(self, path: str, run: str, rule: str, at: datetime) -> None:
+    def __init__(self, path: str, run: str, rule: str, at: datetime, *, marked: bool = False) -> None:
         self.path, self.run, self.rule, self.at = path, run, rule, at
+        did = "marked" if marked else "removed"
+        way_out = "`desilt retention restore` brings it back" if marked else "upload it again if it is still wanted"
         super().__init__(
-            f"object {path!r} is gone: run {run} removed it by rule {rule!r} on {at:%Y-%m-%d %H:%M:%S} UTC; "
-            "upload it again if it is still wanted"
+            f"object {path!r} is gone: run {run} {did} it by rule {rule!r} on {at:%Y-%m-%d %H:%M:%S} UTC; {way_out}"
         )
 
 

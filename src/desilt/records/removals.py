@@ -233,7 +233,7 @@ def refuse_gone(tx: Transaction, repository: str, address: str, path: str) -> No
     """Raise :class:`Gone` if ``address``, which ``path`` points to, has a tombstone."""
     stone = find(tx, repository, address)
     if stone is not None:
-        raise Gone(path, stone.run, stone.rule, stone.condemned_at)
+        raise Gone(path, stone.run, stone.rule, stone.condemned_at, marked=stone.state in MARKS)
 
 
 def _tombstone(row: Row) -> Tombstone:
