@@ -24,7 +24,7 @@ from desilt.objects.store import Outcome, Result
 from desilt.records import watermarks
 from desilt.records.database import open_database
 from desilt.records.holds import Hold, HoldKind
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES, Action
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from lake_model import NAMES, PATHS, LakeModel, ModelBranch, ModelCommit, three_way
@@ -274,11 +274,11 @@ class Aging(LakeModel):
         self.wait(days, 0)
         self.expire_everything()
 
-    @rule(action=st.sampled_from(Action), full=st.booleans())
+    @rule(action=st.sampled_from(CHOICES), full=st.booleans())
     def expire_in_some_way(self, action, full):
         self.expire_everything(action=action, full=full)
 
-    @rule(often=st.sampled_from([1, 2, 3]), action=st.sampled_from(Action))
+    @rule(often=st.sampled_from([1, 2, 3]), action=st.sampled_from(CHOICES))
     def expire_in_part(self, often, action):
         """Some deletes fail; what failed reads as gone, and is tried again by the next run."""
         wanted = [address for address in self.bodies if address in self.expired()]

@@ -342,7 +342,7 @@ def test_marks_are_taken_back_by_run_prefix_or_address(repo):
 
 
 def test_what_went_in_between_is_told_as_gone(repo):
-    first, second = (put(repo, "main", f"{name}/1", name) for name in "ab")
+    first, _ = (put(repo, "main", f"{name}/1", name) for name in "ab")
     repo.commit("main", "some")
     days(repo, 10)
     retain(repo, rules("", all=5))

@@ -44,7 +44,7 @@ from desilt.objects import open_store
 from desilt.records import ledger
 from desilt.records.database import open_database
 from desilt.records.holds import HoldKind
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES, Action
 from desilt.sweep import delete as removing
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
@@ -443,7 +443,7 @@ class Forgetting(Aging):
             assert reports[-1].inputs["known from before"] == 0
         self.unclean = False
 
-    @rule(days=st.sampled_from([0, 3]), action=st.sampled_from(Action))
+    @rule(days=st.sampled_from([0, 3]), action=st.sampled_from(CHOICES))
     def expire_objects(self, days, action):
         self.wait(days, 0)
         self.expire_everything(action=action)

@@ -29,7 +29,7 @@ from desilt.lake.links import PhysicalAddress
 from desilt.objects import open_store
 from desilt.records import ledger, watermarks
 from desilt.records.database import open_database
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES
 from desilt.sweep import delete as removing
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
@@ -159,7 +159,7 @@ class Chained(LakeModel):
 
     # ---- collections
 
-    @rule(full=st.booleans(), action=st.sampled_from(Action))
+    @rule(full=st.booleans(), action=st.sampled_from(CHOICES))
     def collect(self, full, action):
         self.collect_everything(uncommitted.job.ask(full=full, action=action))
 
@@ -167,7 +167,7 @@ class Chained(LakeModel):
     def collect_as_usual(self):
         self.collect_everything(uncommitted.job.ask())
 
-    @rule(data=st.data(), full=st.sampled_from([False, False, True]), action=st.sampled_from(Action))
+    @rule(data=st.data(), full=st.sampled_from([False, False, True]), action=st.sampled_from(CHOICES))
     def collect_a_branch(self, data, full, action):
         """One that has objects: a living one by its name, a deleted one by its uid."""
         if uids := self.with_objects():
@@ -178,7 +178,7 @@ class Chained(LakeModel):
             )
             assert self.swept_by(lambda: run(uncommitted.job, self.repo, HERE, ask, ALL)) == wanted
 
-    @rule(full=st.booleans(), action=st.sampled_from(Action), often=st.sampled_from([1, 2]), branch=st.booleans())
+    @rule(full=st.booleans(), action=st.sampled_from(CHOICES), often=st.sampled_from([1, 2]), branch=st.booleans())
     def collect_in_part(self, full, action, often, branch):
         """Some deletes fail, and are made up for by a later run."""
         wanted = [address for address in self.bodies if address in self.collectable()]
@@ -193,7 +193,7 @@ class Chained(LakeModel):
         assert removed == {one for one in wanted if one.startswith(branch_prefix(uid) if uid else "")} - kept
         assert self.named_by_a_clean_plan() == self.collectable() == set(wanted) - removed
 
-    @rule(full=st.booleans(), action=st.sampled_from(Action))
+    @rule(full=st.booleans(), action=st.sampled_from(CHOICES))
     def plan_for_later(self, full, action):
         report = plan(uncommitted.job, self.repo, HERE, uncommitted.job.ask(full=full, action=action))
         names = removals(self.repo, report)

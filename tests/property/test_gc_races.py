@@ -25,7 +25,7 @@ from desilt.records import ledger, locks
 from desilt.records import removals as tombstones
 from desilt.records.database import open_database
 from desilt.records.ledger import RunState
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES, Action
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.faults import SteppedDatabase, Steps, Turns, stepped
@@ -219,7 +219,7 @@ def race(seed, *, collectors):
                 f"w{n}": sea.writing(f"w{n}", some_operations(chance), turns) for n in range(chance.randint(1, 3))
             }
             for number in range(collectors):
-                asks = [(ahead, chance.choice(list(Action)), chance.random() < 0.4) for _ in range(2)]
+                asks = [(ahead, chance.choice(list(CHOICES)), chance.random() < 0.4) for _ in range(2)]
                 bodies[f"c{number}"] = sea.collecting(asks, turns)
             turns.run(bodies)
             sea.watch.judge(sea.records)

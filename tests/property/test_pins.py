@@ -23,7 +23,7 @@ from desilt.objects import open_store
 from desilt.records.database import open_database
 from desilt.records.holds import HoldKind
 from desilt.runs.report import Amount
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle, pinned
 
@@ -122,7 +122,7 @@ class Life:
 
     def expire(self):
         rules = {"r": {"prefix": self.pick(["a", "b/", ""]), "days": self.pick([0, 1])}}
-        ask = lifecycle.job.ask(policy=parse(rules), action=self.pick(list(Action)))
+        ask = lifecycle.job.ask(policy=parse(rules), action=self.pick(list(CHOICES)))
         run(lifecycle.job, self.repo, Here(), ask, ALL)
 
     def bring_back(self):

@@ -25,17 +25,21 @@ from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.lifecycle import kept_policy
+from desilt.jobs.retention import job as retention
+from desilt.jobs.retention import restore as unmarking
+from desilt.jobs.retention.document import retention_of
 from desilt.jobs.runner import run
 from desilt.lake import Lake, moves, schema
 from desilt.lake.fsck import check
 from desilt.objects import open_store
-from desilt.records import locks
+from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.database import open_database
 from desilt.records.holds import HoldKind
 from desilt.recovery.recover import recover, survey
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES
 from desilt.sweep.limits import Limits
+from desilt.sweep.unmark import COMES_BACK
 from desilt.testing import oracle
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,6 +47,13 @@ DAY = timedelta(days=1)
 ALL = Limits(max_share=1.0, confirm=True, allow_empty=True)
 RELEASED = Limits(max_share=1.0, confirm=True, allow_empty=True, after_restore=True)
 POLICY = parse({"logs": {"prefix": "logs/", "days": 4}})
+EXPIRING = retention_of(
+    {
+        "rules": [
+            {"status": "enabled", "filter": {}, "expiration": {"uncommitted": {"days": 1}, "noncurrent": {"days": 2}}}
+        ]
+    }
+)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +72,7 @@ class Lakeside:
         store.clock, store.delete_batch = self.clock, 2
         lake = Lake(self.database, store, clock=self.clock, raggedness=3)
         self.repo = lake.create_repository("side", ticket_life=timedelta(hours=1))
-        self.names = iter(range(10**6))
+        self.names, self.unmarked = iter(range(10**6)), set()
         kept_policy.keep(self.repo, POLICY)
 
     def days(self, count):
@@ -151,17 +162,31 @@ class Lakeside:
     def restore(self):
         trash.bring_back(self.repo, HERE, "last")
 
+    def retain(self):
+        wait = self.chance.choice((timedelta(0), timedelta(hours=5), 3 * DAY))
+        run(retention.job, self.repo, HERE, retention.job.ask(document=EXPIRING, wait=wait), ALL)
+
+    def unmark(self):
+        """In part, where a run is brought back by address."""
+        with self.repo.database.read() as tx:
+            runs = marks.marking_runs(tx, self.repo.uid, *COMES_BACK)
+            last = self.chance.choice(runs)
+            stones = [one for one in tombstones.of_run(tx, self.repo.uid, last) if one.state in COMES_BACK]
+        one = self.chance.choice(stones).address
+        self.unmarked.add(last)
+        unmarking.restore(self.repo, HERE, **self.chance.choice(({"run": last}, {"addresses": (one,)})))
+
     def purge(self):
         purge.empty(self.repo, HERE, older_than=timedelta(hours=5))
 
     def action(self):
-        return self.chance.choice(list(Action))
+        return self.chance.choice(list(CHOICES))
 
 
 ACTS = (
     *("put", "put", "put", "put_again", "commit", "commit", "copy", "remove", "reset", "hand_out", "branch_off"),
     *("delete_branch", "tag", "delete_tag", "merge", "hold", "lift", "gc", "lifecycle", "expire", "collect"),
-    *("restore", "purge"),
+    *("restore", "purge", "retain", "retain", "unmark"),
 )
 
 
@@ -201,7 +226,10 @@ def lived(seed, directory):
     moves.check(repo.core)
     assert brought_back(backup(side.database), whole) == refs_of(whole)
     # an object that was gone is gone; what the copy knew of the trash may be told more exactly
-    assert gone(repo) == condemned
+    back = condemned - gone(repo)
+    with repo.database.read() as tx:  # of a run whose marks were taken back in part, all are
+        assert {one.run for one in tombstones.recorded(tx, repo.uid, sorted(back)).values()} <= side.unmarked
+    assert gone(repo) <= condemned
     assert check(repo).sound, check(repo).findings
     survived(side, held - condemned, lost, copied_at)
     return side

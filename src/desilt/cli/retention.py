@@ -114,6 +114,7 @@ def plan(
     The plan is written into the repository, below _desilt/runs/retention/: Parquet files with every object that would
     be marked, report.json, and report.html to open in a browser. `desilt sweep` carries it out.
     """
+    work.check_tagging(repository, work.Options(**tagging))
     asked = with_document(repository, {**tagging, "now": now}, file, confirm=True, quiet=as_json)
     plan_and_show(work.job, repository, executor, asked, limits, as_json=as_json)
 
@@ -141,6 +142,7 @@ def run(
     marked and not tagged, by this run or one that was cut off, is tagged. On stores without tags, what has been marked
     for --wait is removed. What was restored in the last 48 hours is looked at again: a tag that came late is taken off.
     """
+    work.check_tagging(repository, work.Options(**tagging))
     asked = with_document(repository, {**tagging, "now": now}, file, confirm=limits.confirm, quiet=as_json)
     run_and_show(work.job, repository, executor, asked, limits, as_json=as_json)
 

@@ -41,6 +41,7 @@ def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits) -> Repor
     if made.removes.objects and not job.traits.keeps_copied:
         source = repository.source(work.executor)
         source.check_inventory(source.folders(source.groups()))
+    job.first(work)
     seen = situation(job, repository, made)
     try:
         guard(made, limits, seen, resuming=known is not None)

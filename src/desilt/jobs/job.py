@@ -23,6 +23,7 @@ from desilt.runs.plan import Evidence, Next, Plan
 from desilt.runs.report import Amount, Freed, RuleCutoff
 from desilt.runs.steps import CHOICES, Action, Step
 from desilt.sweep.guard import Unfit
+from desilt.sweep.sweep import Sweep
 
 O = TypeVar("O")  # noqa: E741  the options of a job
 DROPPED_FOR = timedelta(days=1)
@@ -143,6 +144,10 @@ def nothing_wrong(_repository: Repository, _options: Any, _confirm: bool) -> Non
     """Whatever it is told, it can be asked."""
 
 
+def nothing_first(_sweep: Sweep) -> None:
+    """There is nothing that cannot wait."""
+
+
 def nothing_more(_repository: Repository, _plan: Plan, _batches: Sequence[BatchRow]) -> None:
     """Once a run has swept, there is nothing else to write."""
 
@@ -158,6 +163,7 @@ class Job(Generic[O]):
     policy: Callable[[Repository, Plan], str] = as_planned  # what it is told to do there, by now
     against: Callable[[Repository, Plan], Unfit | None] = nothing_against  # why its policy does not fit by now
     publish: Callable[[Repository, Plan, Sequence[BatchRow]], None] = nothing_more  # for others, once swept
+    first: Callable[[Sweep], None] = nothing_first  # before anything is refused, and whatever is
     check: Callable[[Repository, O, bool], None] = nothing_wrong  # refuses options that do not fit; True: said twice
 
     @property

@@ -31,10 +31,10 @@ class Recorded:
         with self._repository.records.read() as tx:
             return self._put("marks", marks.ever_marked(tx, self._repository.uid))
 
-    def marked(self, before: datetime) -> HeldFile:
-        """What earlier runs marked by then, and is still to go."""
+    def marked(self) -> HeldFile:
+        """What runs have marked, and is still to go."""
         with self._repository.records.read() as tx:
-            return self._put("marked", marks.marked(tx, self._repository.uid, before=before))
+            return self._put("marked", marks.marked(tx, self._repository.uid))
 
     def ordered(self, holds: Iterable[Hold]) -> HeldFile:
         """What people ordered to be kept, object by object."""

@@ -43,7 +43,7 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
         raise Conflict(f"run {row.id} was cut off; finish it first, with `desilt sweep`")
     with repository.records.read() as tx:
         left = tombstones.batches_in(tx, repository.uid, row.id, State.CONDEMNED, State.FAILED)
-    if row.action != Action.TRASH and not (left and settled_down):
+    if row.action != Action.TRASH and (row.action == Action.MARK or not (left and settled_down)):
         raise Conflict(f"run {row.id} {registry.traits(row.job).no_way_back or DELETED}")
     with under_way(row.id), locks.held(repository.records, repository.uid, run=row.id) as lock:
         with repository.gate.restoring(lock, row.id) as tx:
@@ -69,6 +69,8 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
         executor.watch.begins("restore")
         executor.watch.expects(row.objects)
         back = sum(executor(restore, wanted, rows=row.objects * ROWS_TO_A_REMOVAL, weigh=restored), Restored())
+        with repository.gate.restoring(lock, row.id):
+            pass  # again: a copy of the database from in between is not up to date
         log.info("%s restored, %s missing, %s failed", back.restored, back.missing, back.failed)
         if mark is not None and mark[1]:
             pending = [*mark[1][PENDING], *map(as_json, back.files)]

@@ -47,6 +47,19 @@ class BroughtBack(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class MarksFollowed(Change):
+    """What runs marked is about to be tagged, or removed: a database that does not know would show it."""
+
+    run: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """What becomes of each is written down as it is done."""
+
+    def __str__(self) -> str:
+        return f"run {self.run} follows up what is marked"
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseRecovered(Change):
     """Whoever still works with the database that was lost finds a move here that it does not know."""
 

@@ -9,13 +9,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+import pyarrow as pa
+
 from desilt.clock import ManualClock
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.times import CLOCK_MARGIN, DROPPED_KNOWN_FOR
 from desilt.errors import BatchOver, RefsMoved
 from desilt.lake import dropped, moves, repositories, restored, staged, staging, tickets, traces
 from desilt.lake.core import Core
-from desilt.lake.events import BroughtBack, run_began
+from desilt.lake.events import BroughtBack, MarksFollowed, run_began
 from desilt.lake.held import LakeHeld
 from desilt.objects import store_clock
 from desilt.objects.store import Outcome, Result
@@ -116,16 +118,16 @@ class LakeGate:
                     condemned = {one.address for one in tombstones.of_run(tx, uid, batch.run, batch=batch.number)}
                     return {address: "held again" for address in addresses if address not in condemned}
                 if generation == held.generation:
-                    free = [address for address in addresses if address not in back]
+                    free = batch.rows.filter(pa.array([address not in back for address in addresses]))
                     back |= self._held(tx, batch.run, free, relies_on)
                     self._write(tx, batch, back)
                     return back
         raise RefsMoved("a batch was condemned")
 
-    def _held(self, tx: Transaction, run: str, addresses: list[str], relies_on: Reliance) -> dict[str, str]:
+    def _held(self, tx: Transaction, run: str, rows: pa.Table, relies_on: Reliance) -> dict[str, str]:
         """What else holds them at this moment."""
-        now, uid = self._core.clock(), self._core.uid
-        back = dict.fromkeys(staged.holders(tx, uid, addresses, relies_on), "it is staged")
+        now, uid, addresses = self._core.clock(), self._core.uid, rows["address"].to_pylist()
+        back = dict.fromkeys(staged.holders(tx, uid, rows, relies_on), "it is staged")
         waiting = tickets.holders(tx, uid, addresses, since=now - CLOCK_MARGIN)
         back |= dict.fromkeys(waiting, "an upload under way holds it")
         if relies_on.dropped_for:
@@ -198,6 +200,11 @@ class LakeGate:
             locks.check(move.tx, lock)
             move.do(BroughtBack(run))
             yield move.tx
+
+    def following(self, lock: Lock, run: str) -> None:
+        with moves.moving(self._core) as move:
+            locks.check(move.tx, lock)
+            move.do(MarksFollowed(run))
 
     def forget(self, stones: Sequence[Tombstone], since: Revision, lock: Lock) -> None:
         with self._core.database.write() as tx:

@@ -17,10 +17,11 @@ LIFECYCLE, RETENTION = "lifecycle", "retention"
 def check_policy(tx: Transaction, repository: str, run: str, relies_on: Reliance) -> None:
     """Refuse to go on with what was judged by the policy of a repository, once another one is set."""
     rules = relies_on.rules
-    if rules is None or rules.given:
+    if rules is None:
         return
     kept = policies.find(tx, repository, rules.job)
-    if kept is None or _fingerprint(tx, repository, rules.job, kept.document) != rules.fingerprint:
+    document = rules.document if rules.given else kept.document if kept else None
+    if document is None or _fingerprint(tx, repository, rules.job, document) != rules.fingerprint:
         raise PolicyReplaced(run)
 
 

@@ -146,7 +146,7 @@ def drop_gone(tx: Transaction, repository: str) -> int:
     return tx.execute(
         "DELETE FROM staging WHERE address IN "
         "(SELECT address FROM tombstones WHERE repository = ? AND state NOT IN "
-        "('restored', 'marked', 'tagged', 'tagging failed', 'removing')) AND token IN "
+        "('restored', 'restoring', 'marked', 'tagged', 'tagging failed', 'removing')) AND token IN "
         "(SELECT token FROM branches WHERE repository = ? UNION "
         "SELECT sealed.token FROM sealed JOIN branches ON branches.uid = sealed.branch WHERE branches.repository = ?)",
         *(repository, repository, repository),

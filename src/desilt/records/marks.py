@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from desilt.domain.times import microseconds, moment
+from desilt.domain.times import moment
 from desilt.records.database import Transaction
 from desilt.records.removals import MARKED, UNSETTLED
 
@@ -33,12 +33,9 @@ def marking_runs(tx: Transaction, repository: str, *states: str) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def marked(tx: Transaction, repository: str, *, before: datetime) -> list[str]:
-    """The addresses that were marked at ``before`` or earlier, and are still to go."""
-    rows = tx.rows(
-        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND {MARKED} AND condemned_at <= ?",
-        *(repository, microseconds(before)),
-    )
+def marked(tx: Transaction, repository: str) -> list[str]:
+    """The addresses that are marked, and still to go."""
+    rows = tx.rows(f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND {MARKED}", repository)
     return [str(row[0]) for row in rows]
 
 

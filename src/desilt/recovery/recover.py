@@ -105,7 +105,8 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
             watermarks.forget_all(tx, repository.uid)
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
-        marks.bring_back(repository, lock, _changes(found.moves))
+        tags = marks.known_tags(repository, _changes(found.moves), found.runs)
+        marks.bring_back(repository, lock, None if found.broken else _changes(found.moves), tags)
         watch.begins("moves")
         mark, tables = moves.new_intent(core), moves.tables(core, found.moves[-1]) if found.moves else None
         with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off
@@ -125,6 +126,7 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
                 made = made[:-1]
             moves.supersede(tx, core, mark, found.newest, DatabaseRecovered())
             restored.recovered(tx, core)
+        marks.remember_tags(repository, tags)
     commits_made = sum(isinstance(change, changes.Committed) for change in _changes(made))
     return Recovered(len(made), commits_made, len(found.runs), removed, len(found.partitions), dropped, since)
 

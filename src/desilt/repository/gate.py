@@ -134,6 +134,9 @@ class Gate(Protocol):
     def restoring(self, lock: Lock, run: str) -> AbstractContextManager[Transaction]:
         """A transaction from which on it is known that what ``run`` had removed may be there again."""
 
+    def following(self, lock: Lock, run: str) -> None:
+        """From here on it is known that what was marked may be tagged, or gone."""
+
     def forget(self, stones: Sequence[Tombstone], since: Revision, lock: Lock) -> None:
         """Tombstones that nothing points to any more, as of a revision, leave the ledger; all, or none if refs moved.
 

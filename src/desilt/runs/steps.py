@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -113,8 +113,8 @@ class FollowMarks:
     """What was marked, by this run or one before, is tagged for the store to remove; or is removed, where it waited."""
 
     tag: str  # "key=value"; "": the store has none, and what was marked waits
-    wait: timedelta
-    spared: tuple[HeldFile, ...]  # what was marked long enough ago, and somebody ordered to be kept
+    ripe_before: datetime  # what was marked by then has waited long enough
+    spared: tuple[HeldFile, ...]  # of what was marked, what somebody ordered to be kept
     since: Revision  # when people's orders were read
     batch: BatchWish | None = None
 

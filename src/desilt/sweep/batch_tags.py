@@ -24,13 +24,13 @@ from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
 from desilt.runs.steps import BatchWish, FollowMarks
-from desilt.sweep.marked import MarkedPiece, batch, check_lock
+from desilt.sweep.marked import MarkedPiece, check_lock, to_follow
 from desilt.sweep.sweep import Sweep
 from desilt.sweep.tag import BECOMES, TO_TAG, tagging_of
 
 JOB = "retention"
 FOLDER = "batch/"
-MADE, OVER = f"{FOLDER}job.json", f"{FOLDER}over.json"
+WANTED, OVER = f"{FOLDER}job.json", f"{FOLDER}over.json"
 POLL_SECONDS = 10.0
 PAGE = 1_000
 log = logger(__name__)
@@ -41,9 +41,9 @@ class MadeJob:
     """A job that a run asked the store for."""
 
     folder: Folder
+    jobs: BatchJobs
     id: str
     report: str  # where the store writes what came of it
-    wish: BatchWish
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,19 @@ def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedP
         return
     manifest = f"{root}{FOLDER}manifest.csv"
     etag = jobs.write_manifest(manifest, _lines(repository, found))
-    token = f"{sweep.plan.run}-{etag.strip(chr(34))}"[:64]
-    report = f"{root}{FOLDER}report"
-    job = jobs.create(manifest, etag, ObjectTag.parse(step.tag), report, token)
-    said = {"job": job, "report": report, "account": wish.account, "role": wish.role}
-    sweep.folder.put_json(MADE, said)
-    log.info("S3 Batch Operations job %s tags %s objects", job, sum(one.count for one in found))
-    _wait(repository, sweep.lock, _made(sweep.folder, said))
+    said = {
+        "manifest": manifest,
+        "etag": etag,
+        "tag": step.tag,
+        "report": f"{root}{FOLDER}report",
+        "token": sweep.plan.run,
+        "account": wish.account,
+        "role": wish.role,
+    }
+    sweep.folder.put_json(WANTED, said)  # before there is a job: whoever comes later asks for the same, and finds it
+    made = _made(repository, sweep.folder, said)
+    log.info("S3 Batch Operations job %s tags %s objects", made.id, sum(one.count for one in found))
+    _wait(repository, sweep.lock, made)
 
 
 def bare(given: tuple[MarkedPiece, str]) -> Bare:
@@ -81,7 +87,7 @@ def bare(given: tuple[MarkedPiece, str]) -> Bare:
     repository = piece.open()
     found: list[str] = []
     for number in piece.numbers:
-        stones, sure = batch(repository, piece, number, *TO_TAG)
+        stones, sure = to_follow(repository, piece, number, *TO_TAG)
         keys = [repository.prefix + stone.address for stone in stones]
         looked = tagging_of(repository).tagless(keys, between=sure.check) if keys else []
         found += [one.key for one in looked if one.result is TagResult.BARE]
@@ -94,16 +100,18 @@ def unfinished(repository: Repository) -> Iterator[MadeJob]:
     """Jobs that runs asked for, and whose end nobody has read."""
     for job, run_id in folders.runs_of(repository.store, repository.prefix, job=JOB):
         folder = Folder(repository.store, repository.prefix, Run(run_id, job, started(run_id)))
-        if folder.has(MADE) and not folder.has(OVER):
-            yield _made(folder, json.loads(folder.get_text(MADE)))
+        if folder.has(WANTED) and not folder.has(OVER):
+            yield _made(repository, folder, json.loads(folder.get_text(WANTED)))
 
 
 def cancel(repository: Repository) -> int:
     """Stop all jobs at work, so that they tag nothing more; how many there were."""
     count = 0
     for made in unfinished(repository):
-        BatchJobs(_bucket(repository), made.wish.account, made.wish.role).cancel(made.id)
-        made.folder.put_json(OVER, {"state": "cancelled"})
+        made.jobs.cancel(made.id)
+        while not (status := made.jobs.status(made.id)).over:  # until then, it goes on tagging
+            time.sleep(POLL_SECONDS)
+        made.folder.put_json(OVER, {"state": status.state})
         log.warning("S3 Batch Operations job %s was cancelled", made.id)
         count += 1
     return count
@@ -111,13 +119,12 @@ def cancel(repository: Repository) -> int:
 
 def _wait(repository: Repository, lock: Lock, made: MadeJob) -> None:
     """Until the job is over; then what came of it is in the ledger."""
-    jobs = BatchJobs(_bucket(repository), made.wish.account, made.wish.role)
-    while not (status := jobs.status(made.id)).over:
+    while not (status := made.jobs.status(made.id)).over:
         log.info("job %s is %s: %s of %s", made.id, status.state, status.succeeded + status.failed, status.total)
         time.sleep(POLL_SECONDS)
         check_lock(repository, lock)
     try:
-        _settle(repository, lock, jobs.results(made.report, made.id))
+        _settle(repository, lock, made.jobs.results(made.report, made.id))
     except NotFound:  # it never came to that: all of it is tagged one by one
         log.warning("job %s is %s and has left no report: %s", made.id, status.state, status.why)
     made.folder.put_json(OVER, {"state": status.state, "why": status.why})
@@ -140,8 +147,12 @@ def _lines(repository: Repository, found: Iterable[Bare]) -> Iterator[str]:
         yield from repository.store.get(one.key).decode().splitlines()
 
 
-def _made(folder: Folder, said: dict[str, Any]) -> MadeJob:
-    return MadeJob(folder, said["job"], said["report"], BatchWish(said["account"], said["role"]))
+def _made(repository: Repository, folder: Folder, said: dict[str, Any]) -> MadeJob:
+    """The job that a run wanted: made now, or found, by its token."""
+    jobs = BatchJobs(_bucket(repository), said["account"], said["role"])
+    tag = ObjectTag.parse(said["tag"])
+    job = jobs.create(said["manifest"], said["etag"], tag, said["report"], said["token"])
+    return MadeJob(folder, jobs, job, said["report"])
 
 
 def _bucket(repository: Repository) -> CloudStore:

@@ -7,13 +7,14 @@ cut off, is taken up where it stands. Done twice, it is done once.
 from datetime import datetime, timedelta
 
 from desilt.logs import logger
+from desilt.objects.tags import EXPIRE_NOW
 from desilt.records import policies
-from desilt.records.removals import State
+from desilt.records.removals import MARKS, State
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
 from desilt.runs.steps import FollowMarks
 from desilt.sweep import batch_tags, ripe, tag
-from desilt.sweep.marked import MarkedPiece, batches_of
+from desilt.sweep.marked import MarkedPiece, batches_of, check_lock
 from desilt.sweep.sweep import Sweep
 
 LOOK_AGAIN = timedelta(hours=48)  # for which a tag may come late to what was restored
@@ -22,17 +23,26 @@ ROWS_TO_A_TAG = 20
 log = logger(__name__)
 
 
+def look_again(sweep: Sweep) -> None:
+    """What was restored lately, and a late tag came to: the store would remove what people see."""
+    for step in sweep.plan.steps_of(FollowMarks):
+        if step.tag:
+            _look_again(sweep, step, known_tags(sweep.repository))
+
+
 def follow(sweep: Sweep, step: FollowMarks) -> None:
     """All marks there are, one step further each."""
-    if step.tag:
-        tags = known_tags(sweep.repository, step.tag)
-        _look_again(sweep, step, tags)
-        _look_for_gone(sweep, step, tags)
-        if step.batch is not None:
-            batch_tags.run(sweep, step, step.batch, pieces(sweep, step, tags, State.MARKED, State.TAG_FAILED))
-        _tag(sweep, step, tags)
-    else:
+    if any(True for _ in batches_of(sweep.repository, *MARKS)):
+        sweep.repository.gate.following(sweep.lock, sweep.plan.run)
+    if not step.tag:
         _remove(sweep, step)
+        return
+    check_lock(sweep.repository, sweep.lock)
+    tags = known_tags(sweep.repository, step.tag)
+    _look_for_gone(sweep, step, tags)
+    if step.batch is not None:
+        batch_tags.run(sweep, step, step.batch, pieces(sweep, step, tags, State.MARKED, State.TAG_FAILED))
+    _tag(sweep, step, tags)
 
 
 def known_tags(repository: Repository, tag: str = "") -> tuple[str, ...]:
@@ -42,7 +52,7 @@ def known_tags(repository: Repository, tag: str = "") -> tuple[str, ...]:
     known = list(found.document["tags"]) if found else []
     if tag and tag not in known:
         repository.orders.set_policy(TAGS, {"tags": [*known, tag]}, ())
-    return tuple(dict.fromkeys([*([tag] if tag else []), *known]))
+    return tuple(dict.fromkeys([*([tag] if tag else []), *known, str(EXPIRE_NOW)]))
 
 
 def pieces(
@@ -58,7 +68,6 @@ def pieces(
 
 
 def _look_again(sweep: Sweep, step: FollowMarks, tags: tuple[str, ...]) -> None:
-    """What was restored lately, and a late tag came to: the store would remove what people see."""
     since = sweep.repository.clock() - LOOK_AGAIN
     left = pieces(sweep, step, tags, State.RESTORED, before=since)
     sweep.executor.watch.begins("restored")
@@ -68,7 +77,7 @@ def _look_again(sweep: Sweep, step: FollowMarks, tags: tuple[str, ...]) -> None:
 
 
 def _look_for_gone(sweep: Sweep, step: FollowMarks, tags: tuple[str, ...]) -> None:
-    """What was tagged, and the store has removed by now."""
+    """What was tagged, and the store has removed by now; or somebody ordered to be kept."""
     left = pieces(sweep, step, tags, State.TAGGED)
     sweep.executor.watch.begins("gone")
     gone = sum(sweep.executor(tag.look_for_gone, left, rows=_rows(sweep, left), weigh=int))
@@ -87,8 +96,7 @@ def _tag(sweep: Sweep, step: FollowMarks, tags: tuple[str, ...]) -> None:
 
 
 def _remove(sweep: Sweep, step: FollowMarks) -> None:
-    before = sweep.repository.clock() - step.wait
-    left = pieces(sweep, step, (), State.MARKED, State.REMOVING, before=before)
+    left = pieces(sweep, step, (), State.MARKED, State.REMOVING, before=step.ripe_before)
     sweep.executor.watch.begins("remove")
     rows = _rows(sweep, left)
     sweep.executor.watch.expects(rows)

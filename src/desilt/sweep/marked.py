@@ -1,11 +1,16 @@
 """What runs marked, in pieces for tasks: found by the ledger, and looked at under the lock."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from desilt.columns.files import HeldFile
-from desilt.records import locks, marks
+import numpy as np
+import pyarrow as pa
+
+from desilt.columns.buckets import around
+from desilt.columns.files import Files, HeldFile
+from desilt.columns.hashing import address_hash
+from desilt.records import holds, locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.locks import Lock
@@ -58,6 +63,42 @@ def looked_at(
     locks.check(tx, piece.lock)
     found = tombstones.of_run(tx, repository.uid, piece.run, batch=number)
     return [stone for stone in found if stone.state in states]
+
+
+def to_follow(repository: Repository, piece: MarkedPiece, number: int, *states: State) -> tuple[list[Tombstone], Sure]:
+    """The same as :func:`batch`, without what people ordered to be kept."""
+    repository.gate.check()
+    began = now()
+    with repository.records.write() as tx:
+        stones = looked_at(tx, repository, piece, number, *states)
+        if not as_ordered(tx, repository, piece):
+            stones = []
+    kept = spared(repository, piece, stones)
+    return [one for one in stones if one.address not in kept], Sure(
+        lambda: check_lock(repository, piece.lock), since=began
+    )
+
+
+def as_ordered(tx: Transaction, repository: Repository, piece: MarkedPiece) -> bool:
+    """Whether nobody has ordered anything to be kept since orders were read; else all of it waits for the next run."""
+    new = holds.since(tx, repository.uid, piece.since.number)
+    return not any(one.counts(repository.clock()) for one in new)
+
+
+def spared(repository: Repository, piece: MarkedPiece, stones: Sequence[Tombstone]) -> set[str]:
+    """The addresses of those that people ordered to be kept."""
+    return chosen(repository, piece.spared, stones) if piece.spared else set()
+
+
+def chosen(repository: Repository, files: Sequence[HeldFile], stones: Sequence[Tombstone]) -> set[str]:
+    """The addresses of those whose hashes are in ``files``."""
+    if not stones:
+        return set()
+    hashes = address_hash(pa.array([one.address for one in stones], pa.string()))
+    read, order = Files(repository.store), np.sort(hashes)
+    found = [read.hashes([file], bucket) for file in files for bucket in around(order, file.buckets)]
+    mine = np.isin(hashes, np.concatenate([np.zeros(0, np.uint64), *found]))
+    return {one.address for one, wanted in zip(stones, mine.tolist(), strict=True) if wanted}
 
 
 def check_lock(repository: Repository, lock: Lock) -> None:

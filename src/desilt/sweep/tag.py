@@ -8,13 +8,14 @@ from desilt.inventory.present import present_keys
 from desilt.logs import logger
 from desilt.objects.tags import ObjectTag, Tagging, TagOutcome, TagResult
 from desilt.records import locks, marks
-from desilt.records.removals import State
+from desilt.records.removals import State, Tombstone
 from desilt.repository.protocol import Repository
 from desilt.sweep.delete import Sure
-from desilt.sweep.marked import MarkedPiece, batch
+from desilt.sweep.marked import MarkedPiece, batch, spared, to_follow
 
 TO_TAG = (State.MARKED, State.TAG_FAILED)
 BECOMES = {TagResult.TAGGED: State.TAGGED, TagResult.GONE: State.REMOVED, TagResult.FAILED: State.TAG_FAILED}
+OFF = (TagResult.UNTAGGED, TagResult.BARE)
 log = logger(__name__)
 
 
@@ -43,7 +44,7 @@ def tag(piece: MarkedPiece) -> Tagged:
     tagging, wanted = tagging_of(repository), ObjectTag.parse(piece.tags[0])
     done = Tagged()
     for number in piece.numbers:
-        stones, sure = batch(repository, piece, number, *TO_TAG)
+        stones, sure = to_follow(repository, piece, number, *TO_TAG)
         keys = [repository.prefix + stone.address for stone in stones]
         outcomes = tagging.tag_many(keys, wanted, between=sure.check) if keys else []
         settle(repository, piece, outcomes)
@@ -71,7 +72,8 @@ def look_for_gone(piece: MarkedPiece) -> int:
     repository = piece.open()
     gone = 0
     for number in piece.numbers:
-        stones, _ = batch(repository, piece, number, State.TAGGED)
+        stones, sure = batch(repository, piece, number, State.TAGGED)
+        _untag_held(repository, piece, stones, sure)
         there = present_keys(repository.store, [repository.prefix + stone.address for stone in stones])
         went = [stone.address for stone in stones if repository.prefix + stone.address not in there]
         with repository.records.write() as tx:
@@ -79,6 +81,16 @@ def look_for_gone(piece: MarkedPiece) -> int:
             marks.remark(tx, repository.uid, piece.run, went, State.REMOVED, only=[State.TAGGED])
         gone += len(went)
     return gone
+
+
+def _untag_held(repository: Repository, piece: MarkedPiece, stones: Sequence[Tombstone], sure: Sure) -> None:
+    """What people ordered to be kept after it was tagged: it stays hidden, and the store leaves it alone."""
+    held = sorted(spared(repository, piece, stones))
+    outcomes = untag(repository, [repository.prefix + address for address in held], piece.tags, sure)
+    off = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result in OFF]
+    with repository.records.write() as tx:
+        locks.check(tx, piece.lock)
+        marks.remark(tx, repository.uid, piece.run, off, State.MARKED, only=[State.TAGGED])
 
 
 def untag_restored(piece: MarkedPiece) -> int:

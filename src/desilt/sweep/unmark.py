@@ -4,24 +4,20 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from datetime import datetime
 
-import numpy as np
-import pyarrow as pa
-
-from desilt.columns.buckets import around
-from desilt.columns.files import Files, HeldFile
-from desilt.columns.hashing import address_hash
+from desilt.columns.files import HeldFile
 from desilt.inventory.present import present_keys
 from desilt.objects.tags import TagResult
 from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.locks import Lock
-from desilt.records.removals import State, Tombstone
+from desilt.records.removals import State
 from desilt.repository.protocol import Repository
 from desilt.sweep.delete import Sure, now
-from desilt.sweep.marked import check_lock
+from desilt.sweep.marked import check_lock, chosen
 from desilt.sweep.tag import untag
 
-COMES_BACK = (State.MARKED, State.TAGGED, State.TAG_FAILED, State.RESTORING)
+COMES_BACK = (State.MARKED, State.TAGGED, State.TAG_FAILED, State.RESTORING, State.CONDEMNED)
+"""The last: a run that was given up left it so, and nothing has happened to the object."""
 TOO_LATE = (State.REMOVED, State.GONE, State.REMOVING)
 
 
@@ -65,7 +61,8 @@ def _unmark(repository: Repository, piece: WantedPiece, number: int) -> Unmarked
     with repository.records.write() as tx:
         locks.check(tx, piece.lock)
         every = list(tombstones.of_run(tx, uid, piece.run, batch=number))
-        wanted = _chosen(repository, piece, every)
+        mine = None if piece.chosen is None else chosen(repository, piece.chosen, every)
+        wanted = [one for one in every if mine is None or one.address in mine]
         stones = [one for one in wanted if one.state in COMES_BACK]
         tombstones.lift(tx, uid, piece.run, [one.address for one in stones], State.RESTORING, at=piece.at)
     late = sum(one.state in TOO_LATE for one in wanted)
@@ -83,13 +80,3 @@ def _unmark(repository: Repository, piece: WantedPiece, number: int) -> Unmarked
         marks.remark(tx, uid, piece.run, went, State.REMOVED, only=[State.RESTORING])
     failed = len(stones) - len(back) - len(went)
     return Unmarked(len(back), sum(one.size for one in back), len(went) + late, failed)
-
-
-def _chosen(repository: Repository, piece: WantedPiece, stones: list[Tombstone]) -> list[Tombstone]:
-    if piece.chosen is None or not stones:
-        return stones
-    hashes = address_hash(pa.array([one.address for one in stones], pa.string()))
-    files, order = Files(repository.store), np.sort(hashes)
-    found = [files.hashes([file], bucket) for file in piece.chosen for bucket in around(order, file.buckets)]
-    mine = np.isin(hashes, np.concatenate([np.zeros(0, np.uint64), *found]))
-    return [one for one, wanted in zip(stones, mine.tolist(), strict=True) if wanted]

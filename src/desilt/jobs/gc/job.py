@@ -75,7 +75,7 @@ def mark(work: Work[Options]) -> Mark:
     with stage("tickets and staged"):
         uploads = source.uploads(run, work.now)
         restored = recorded.restored(before)
-        marked = recorded.marked(work.now)
+        marked = recorded.marked()
         staged = source.staged(run)
         dropped = source.dropped(run, work.dropped_since(options.dropped_for))
     with stage("commits and ranges"):

@@ -10,7 +10,7 @@ is tagged, and a rule of the bucket removes it; or, where a store has no tags, a
 later run does.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -21,6 +21,7 @@ from desilt.columns.buckets import HASH
 from desilt.columns.files import HeldFile, put
 from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import DamagedFiles, judge_buckets
+from desilt.domain.policy import KeepRule
 from desilt.domain.reason import Reason
 from desilt.domain.retention import Retention, parse
 from desilt.errors import BadRequest, NotReadBack
@@ -43,6 +44,7 @@ from desilt.repository.snapshot import Snapshot
 from desilt.runs.plan import Evidence, Plan
 from desilt.runs.report import Amount, RuleCutoff
 from desilt.runs.steps import Action, BatchWish, FollowMarks, RemoveObjects
+from desilt.sweep.follow import look_again
 from desilt.sweep.guard import Unfit
 
 log = logger(__name__)
@@ -70,7 +72,7 @@ def mark(work: Work[Options]) -> Mark:
         staged = source.staged_entries(run)
         lately = recorded.restored(run.now - repository.grace)
         back = recorded.unsettled()
-        ripe = recorded.marked(work.now - options.wait)
+        marked = recorded.marked()
         dropped = source.dropped(run, work.dropped_since(options.dropped_for))
     with stage("commits"):
         seen = source.snapshot(run.now)
@@ -90,7 +92,7 @@ def mark(work: Work[Options]) -> Mark:
             (back,),
             work.folder,
             told=False,
-            marked=(ripe,),
+            marked=(marked,) if seen.holds else (),
         )
         answer = judge_buckets(work.executor, repository.store.uri, judge, weigh=judged_objects)
     if isinstance(answer, DamagedFiles):
@@ -106,7 +108,7 @@ def mark(work: Work[Options]) -> Mark:
         "ranges": len(found.ranges),
         "entries": sum(one.file.rows for one in found.entries),
         "staged entries": staged.entries,
-        "marked before": ripe.rows,
+        "marked before": marked.rows,
         "generation": seen.revision.number,
     }
     return Mark(
@@ -119,7 +121,7 @@ def mark(work: Work[Options]) -> Mark:
             measure=COMMITTED,
             period=options.dropped_for,
             dropped_for=options.dropped_for,
-            rules=rules(repository, seen, retention, work),
+            rules=rules(seen, retention, keep, given_with(work)),
             judged=judged,
         ),
         Figures(
@@ -146,7 +148,8 @@ def follow(work: Work[Options], seen: Snapshot, answer: RuleCounts) -> FollowMar
     options = work.options
     tag = options.tag if work.repository.store.tagging is not None else ""
     batch = BatchWish(options.account_id, options.role_arn) if options.batch else None
-    return FollowMarks(tag, options.wait, (*answer.spared, *ordered(work, seen)), seen.revision, batch)
+    ripe_before, spared = work.now - options.wait, (*answer.spared, *ordered(work, seen))
+    return FollowMarks(tag, ripe_before, spared, seen.revision, batch)
 
 
 def ordered(work: Work[Options], seen: Snapshot) -> list[HeldFile]:
@@ -158,15 +161,18 @@ def ordered(work: Work[Options], seen: Snapshot) -> list[HeldFile]:
     return [put(work.repository.store, f"{work.folder}spared/ordered.parquet", pa.table({HASH: hashes}))]
 
 
-def rules(repository: Repository, seen: Snapshot, retention: Retention, work: Work[Options]) -> Rules:
-    """What a sweep judges again by; with a document that was given, what there is to be agreed to."""
-    given_now = work.options.document is not None
+def given_with(work: Work[Options]) -> tuple[str, ...] | None:
+    """What there is to be agreed to, of a document that was given; None: it is the one that was set."""
+    document = work.options.document
+    return None if document is None else agreed(findings(work.repository, document))
+
+
+def rules(seen: Snapshot, retention: Retention, keep: Sequence[KeepRule], told_of: tuple[str, ...] | None) -> Rules:
+    """What a sweep judges again by."""
     heads = {branch.name: branch.head for branch in seen.branches}
     tags = {tag.name: tag.target for tag in seen.tags}
-    told_of = agreed(findings(repository, retention)) if given_now else ()
-    return Rules(
-        JOB, retention.to_json(), retention.fingerprint(keep_rules(repository)), given_now, heads, tags, told_of
-    )
+    given_now = told_of is not None
+    return Rules(JOB, retention.to_json(), retention.fingerprint(keep), given_now, heads, tags, told_of or ())
 
 
 def judged_objects(answer: RuleCounts) -> int:
@@ -174,12 +180,11 @@ def judged_objects(answer: RuleCounts) -> int:
 
 
 def policy_now(repository: Repository, plan: Plan) -> str:
-    """What a plan must have been made for; a plan for a document of its own is as good as that."""
+    """What a plan must have been made for: its own document, or the one that is set, beside today's keep rules."""
     gone_by = plan.evidence.rules
     assert gone_by is not None
-    if gone_by.given:
-        return plan.evidence.policy
-    return kept(repository).retention.fingerprint(keep_rules(repository))
+    retention = parse(gone_by.document) if gone_by.given else kept(repository).retention
+    return retention.fingerprint(keep_rules(repository))
 
 
 def outgrown_by(repository: Repository, plan: Plan) -> Unfit | None:
@@ -195,13 +200,18 @@ def outgrown_by(repository: Repository, plan: Plan) -> Unfit | None:
     return outgrown(found, known, gone_by.told, see="desilt retention lint")
 
 
-def check(repository: Repository, options: Options, confirm: bool) -> None:
-    """Refuse what cannot be meant: a tag that is none, a job of the store without who may do it, a wait of no time."""
+def check_tagging(repository: Repository, options: Options) -> None:
+    """Refuse a tag that is none, and a job of the store where there is none, or nobody who may do it."""
     ObjectTag.parse(options.tag)
     if options.batch and not (options.account_id and options.role_arn):
         raise BadRequest("--batch needs --account-id and --role-arn: the account, and the role that S3 acts as there")
     if options.batch and repository.store.tagging is None:
         raise BadRequest(f"{repository.store.uri} has no S3 Batch Operations; leave --batch out")
+
+
+def check(repository: Repository, options: Options, confirm: bool) -> None:
+    """Refuse what cannot be meant; there must be a document."""
+    check_tagging(repository, options)
     if options.document is None:
         kept(repository)
         return
@@ -222,4 +232,5 @@ job = Job(
     policy=policy_now,
     against=outgrown_by,
     check=check,
+    first=look_again,
 )

@@ -1,6 +1,7 @@
 """What was marked, brought back: as long as the store has not removed it."""
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from desilt.logs import logger, under_way
 from desilt.records import ledger, locks
 from desilt.records import removals as tombstones
 from desilt.records.ledger import RunState
+from desilt.records.locks import Lock
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
@@ -63,18 +65,24 @@ def restore(
         with repository.records.read() as tx:
             times = [tombstones.last_restored(tx, repository.uid, name) for name, _ in found]
         at = max([began, *(time + timedelta(microseconds=1) for time in times)])
-        for name in dict.fromkeys(name for name, _ in found):
-            with repository.gate.restoring(lock, name):
-                pass  # from here on it is known that what it marked may be there again
+        _known(repository, lock, found)
         tags = known_tags(repository)
         pieces = [WantedPiece(Access(repository), lock, name, numbers, chosen, tags, at) for name, numbers in found]
         executor.watch.begins("restore")
         rows = sum(len(piece.numbers) for piece in pieces) * repository.store.delete_batch
         done = sum(executor(unmark, pieces, rows=rows * ROWS_TO_A_TAG, weigh=unmarked), Unmarked())
+        _known(repository, lock, found)  # again: a copy of the database from in between is not up to date
         log.info("%s restored, %s gone, %s failed", done.restored, done.gone, done.failed)
         if cancelled:
             log.warning("what other objects the cancelled job was to tag, the next run tags")
     return done
+
+
+def _known(repository: Repository, lock: Lock, found: Sequence[tuple[str, tuple[int, ...]]]) -> None:
+    """From here on it is known that what some runs marked may be there again."""
+    for run in dict.fromkeys(name for name, _ in found):
+        with repository.gate.restoring(lock, run):
+            pass
 
 
 def unmarked(done: Unmarked) -> int:
@@ -98,10 +106,13 @@ def _check_still(repository: Repository) -> None:
             raise Conflict(
                 f"run {row.id} was cut off; finish it with `desilt sweep`, or give it up with `desilt runs give-up`"
             )
+        lately = row.ended_at is not None and now - row.ended_at < IN_FLIGHT
         taken_over = row.ended_fence is not None and row.ended_fence != row.fence
-        if taken_over and row.ended_at is not None and now - row.ended_at < IN_FLIGHT:
+        if lately and (taken_over or repository.store.tagging is not None):
+            assert row.ended_at is not None
             raise Conflict(
-                f"run {row.id} was taken over from an owner that may still be at work; try again in {span(IN_FLIGHT)}"
+                f"run {row.id} ended {span(now - row.ended_at)} ago, and a tag that it sent may still arrive; "
+                f"try again in {span(IN_FLIGHT - (now - row.ended_at))}"
             )
 
 
