@@ -91,7 +91,7 @@ def old(repository: LakeRepository, now: datetime) -> datetime:
 
 
 def ordered(repository: LakeRepository, now: datetime, before: datetime) -> set[str]:
-    """The addresses of uploads under way, of holds, of what was brought back since ``before``, and of what is marked."""
+    """Of uploads under way, of holds, of what was brought back since ``before``, and of what is marked."""
     with repository.database.read() as tx:
         back = set(tombstones.restored_since(tx, repository.uid, before)) | set(marks.marked(tx, repository.uid))
     return ticketed(repository, now) | held(repository, HoldKind.ADDRESS) | back

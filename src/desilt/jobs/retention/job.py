@@ -12,7 +12,7 @@ later run does.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import DamagedFiles, judge_buckets
 from desilt.domain.policy import KeepRule
 from desilt.domain.reason import Reason
-from desilt.domain.retention import Retention, parse
+from desilt.domain.retention import Retention, RuleExpiry, parse
 from desilt.errors import BadRequest, NotReadBack
 from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Traits, Work
 from desilt.jobs.removed import distrust, removed
@@ -134,13 +134,18 @@ def mark(work: Work[Options]) -> Mark:
             answer.prefix_objects,
             answer.prefix_bytes,
             by="rule",
-            cutoffs=tuple(
-                RuleCutoff(one.id, one.rule.prefix, "", one.before(run.now).isoformat()) for one in retention.expiries
-            ),
+            cutoffs=tuple(cutoff(one, run.now) for one in retention.expiries),
             holds={name: Amount(count, answer.hold_bytes[name]) for name, count in sorted(answer.hold_objects.items())},
         ),
         (RemoveObjects(answer.files), follow(work, seen, answer)),
     )
+
+
+def cutoff(one: RuleExpiry, now: datetime) -> RuleCutoff:
+    """What a rule says, for a report."""
+    branch, path = one.rule.branch_and_path
+    whose = branch if path is not None else f"{branch}*"
+    return RuleCutoff(one.id, path or "", whose, one.before(now).isoformat())
 
 
 def follow(work: Work[Options], seen: Snapshot, answer: RuleCounts) -> FollowMarks:
