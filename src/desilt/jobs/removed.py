@@ -1,7 +1,7 @@
 """What runs have removed, as files sorted by hash: one set for each run that is over, made once from the ledger.
 
-A set is never changed. What was restored since, or condemned again and not
-removed, is still in it: whoever reads it takes that away (:func:`unsettled`).
+A set is never changed. What may be there after all, restored or condemned and not
+removed, is in it as well: whoever reads it takes that away (:func:`unsettled`).
 """
 
 import hashlib

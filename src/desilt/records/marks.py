@@ -9,6 +9,7 @@ from datetime import datetime
 
 from desilt.domain.times import moment
 from desilt.records.database import Transaction
+from desilt.records.ledger import RunState
 from desilt.records.removals import MARKED, UNSETTLED
 
 
@@ -58,6 +59,15 @@ def counted(tx: Transaction, repository: str) -> list[MarkCount]:
         repository,
     )
     return [MarkCount(str(state), int(count), int(size), moment(at)) for state, count, size, at in rows]
+
+
+def adopt(tx: Transaction, repository: str) -> int:
+    """What a run had condemned to be marked, and was given up before it wrote that down, is marked; how many."""
+    return tx.execute(
+        "UPDATE tombstones SET state = 'marked' WHERE repository = ? AND state = 'condemned' AND run IN "
+        "(SELECT id FROM runs WHERE repository = ? AND action = 'mark' AND state <> ?)",
+        *(repository, repository, RunState.SWEEPING),
+    )
 
 
 def remark(

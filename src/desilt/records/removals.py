@@ -181,9 +181,8 @@ def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = No
 
 
 def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
-    """The addresses whose objects ``run`` has removed, in order."""
-    gone = f"(NOT ({UNSETTLED}) OR {MARKED})"
-    found = f"SELECT address FROM tombstones WHERE repository = ? AND run = ? AND {gone} ORDER BY address"
+    """The addresses that ``run`` condemned, in order: gone, but for those of :func:`unsettled`."""
+    found = "SELECT address FROM tombstones WHERE repository = ? AND run = ? ORDER BY address"
     return (str(row[0]) for row in tx.each(found, repository, run))
 
 

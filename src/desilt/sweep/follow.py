@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 from desilt.logs import logger
 from desilt.objects.tags import EXPIRE_NOW
-from desilt.records import policies
+from desilt.records import locks, marks, policies
 from desilt.records.removals import MARKS, State
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
 from desilt.runs.steps import FollowMarks
 from desilt.sweep import batch_tags, ripe, tag
-from desilt.sweep.marked import MarkedPiece, batches_of, check_lock
+from desilt.sweep.marked import MarkedPiece, batches_of
 from desilt.sweep.sweep import Sweep
 
 LOOK_AGAIN = timedelta(hours=48)  # for which a tag may come late to what was restored
@@ -32,12 +32,14 @@ def look_again(sweep: Sweep) -> None:
 
 def follow(sweep: Sweep, step: FollowMarks) -> None:
     """All marks there are, one step further each."""
+    with sweep.repository.records.write() as tx:
+        locks.check(tx, sweep.lock)
+        marks.adopt(tx, sweep.repository.uid)
     if any(True for _ in batches_of(sweep.repository, *MARKS)):
         sweep.repository.gate.following(sweep.lock, sweep.plan.run)
     if not step.tag:
         _remove(sweep, step)
         return
-    check_lock(sweep.repository, sweep.lock)
     tags = known_tags(sweep.repository, step.tag)
     _look_for_gone(sweep, step, tags)
     if step.batch is not None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from desilt.objects.store import Result
 from desilt.records import locks, marks
+from desilt.records import removals as tombstones
 from desilt.records.removals import State
 from desilt.repository.protocol import Repository
 from desilt.sweep.delete import Sure, delete, now
@@ -45,12 +46,15 @@ def remove(piece: MarkedPiece) -> Cleared:
 
 def _remove(repository: Repository, piece: MarkedPiece, number: int) -> Cleared:
     repository.gate.check()
+    with repository.records.read() as tx:
+        known = list(tombstones.of_run(tx, repository.uid, piece.run, batch=number))
+    kept = spared(repository, piece, [one for one in known if one.state is State.MARKED])
     began = now()
     with repository.records.write() as tx:
         stones = looked_at(tx, repository, piece, number, State.MARKED, State.REMOVING)
         before = piece.before if as_ordered(tx, repository, piece) else NEVER
         ready = [one for one in stones if one.state is State.REMOVING or one.condemned_at <= before]
-        kept = spared(repository, piece, [one for one in ready if one.state is State.MARKED])
+        kept &= {one.address for one in ready}
         going = [one.address for one in ready if one.address not in kept]
         marks.remark(tx, repository.uid, piece.run, going, State.REMOVING, only=[State.MARKED])
     keys = [repository.prefix + address for address in going]

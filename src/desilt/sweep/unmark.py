@@ -58,10 +58,12 @@ def unmark(piece: WantedPiece) -> Unmarked:
 
 def _unmark(repository: Repository, piece: WantedPiece, number: int) -> Unmarked:
     uid, prefix, began = repository.uid, repository.prefix, now()
+    with repository.records.read() as tx:
+        every = list(tombstones.of_run(tx, uid, piece.run, batch=number))
+    mine = None if piece.chosen is None else chosen(repository, piece.chosen, every)
     with repository.records.write() as tx:
         locks.check(tx, piece.lock)
         every = list(tombstones.of_run(tx, uid, piece.run, batch=number))
-        mine = None if piece.chosen is None else chosen(repository, piece.chosen, every)
         wanted = [one for one in every if mine is None or one.address in mine]
         stones = [one for one in wanted if one.state in COMES_BACK]
         tombstones.lift(tx, uid, piece.run, [one.address for one in stones], State.RESTORING, at=piece.at)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from desilt.domain.units import many
 from desilt.errors import BadRequest, Refused
 from desilt.objects.bucket_rules import BucketRules, covering, expiry_rule, merged, scope
 from desilt.objects.cloud import CloudStore
@@ -68,7 +69,9 @@ def check(repository: Repository, tag: ObjectTag) -> list[BucketFinding]:
     if covered:
         what = f"what is tagged {tag} below {prefix!r}"
         found.append(
-            BucketFinding("ok", f"rule {covered.rule!r} removes {what}, {covered.days} days after it was made")
+            BucketFinding(
+                "ok", f"rule {covered.rule!r} removes {what}, {many(covered.days or 0, 'day')} after it was made"
+            )
         )
     else:
         fix = "put it there with `desilt retention bucket-rule --apply`"
