@@ -217,6 +217,18 @@ def test_what_is_held_stays_though_a_run_looks_back(repo, kind):
     assert (state(repo, address), is_there(repo, address)) == (State.MARKED, True)
 
 
+def test_an_address_that_is_held_stays_though_nothing_points_to_it_any_more(repo):
+    address = put(repo, "main", "tmp/1")
+    days(repo, 10)
+    document = rules("main/tmp/", uncommitted=5)
+    retain(repo, document)
+    repo.reset("main")
+    order(repo, HoldKind.ADDRESS, address)
+    days(repo, 3)
+    retain(repo, document)
+    assert (state(repo, address), is_there(repo, address)) == (State.MARKED, True)
+
+
 def busy_tagger(repo, tags):
     """The address of a log that a run marked, and could not tag."""
     address = old_log(repo)
@@ -233,7 +245,8 @@ def test_what_is_held_before_it_is_tagged_is_not_tagged(repo, tags, kind):
     hold = order(repo, kind, address)
     later(repo, hours=1)
     retain(repo)
-    assert (state(repo, address), tags.tagged()) == (State.TAG_FAILED, set())
+    assert state(repo, address) in (State.MARKED, State.TAG_FAILED)
+    assert tags.tagged() == set()
     lift_hold(repo, hold)
     retain(repo)
     assert tags.tagged() == {address}
@@ -297,7 +310,6 @@ def job_left_alone(repo, _tags, _jobs, monkeypatch):
     cut_off(repo, monkeypatch, batch_tags, "_wait", **BATCH)
 
 
-@pytest.mark.xfail(strict=True, reason="a hold takes tags off what is *tagged*; what is marked may carry one, too")
 @pytest.mark.parametrize("happens", [answer_lost, tagger_killed, job_left_alone])
 def test_what_is_held_loses_a_tag_that_the_ledger_does_not_know(repo, tags, jobs, monkeypatch, happens):
     address = old_log(repo)
@@ -356,7 +368,7 @@ def test_an_entry_staged_since_the_plan_holds_whatever_its_time(repo, said):
 def test_an_entry_staged_again_where_the_plan_saw_it_holds_if_it_has_no_time(repo):
     entry = repo.put("main", "tmp/1", b"precious")
     days(repo, 10)
-    made = planned(repo, rules("main/", all=5))
+    made = planned(repo, rules("main/", all=5), dropped_for=NO_WAIT)
     stage(repo, "main", replace(entry, modified_ns=0))
     sweep(repo, HERE, made.run, SURE)
     assert state(repo, entry.address) is None
@@ -571,7 +583,7 @@ def test_what_a_run_that_was_given_up_had_condemned_comes_back(repo, some_tags, 
 
 
 def test_the_trash_lifts_no_marks(repo, tags, monkeypatch):
-    """Of a run that was given up: one object is tagged and on its way back, the other one was condemned."""
+    """Of a run that was given up: one object carries a tag and is on its way back, the other one is condemned."""
     monkeypatch.setattr(type(repo.store), "delete_batch", 1)
     both = [put(repo, "main", f"logs/{number}", "precious") for number in range(2)]
     repo.commit("main", "both")
@@ -587,20 +599,17 @@ def test_the_trash_lifts_no_marks(repo, tags, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             retain(repo)
     cut = given_up(repo)
-    later(repo, hours=1)
-    retain(repo, NOTHING)  # tags what that one marked
-    (tagged,) = tags.tagged()
-    assert {state(repo, one) for one in both} == {State.TAGGED, State.CONDEMNED}
+    (marked,) = [one for one in both if state(repo, one) is State.MARKED]
+    tags.tag_many([repo.prefix + marked], EXPIRE_NOW)
     ripen(repo)
-    tags.fails.add(repo.prefix + tagged)
-    back = restore(repo, HERE, run=cut)
-    assert (back.restored, back.failed) == (1, 1)
+    tags.fails.add(repo.prefix + marked)
+    assert restore(repo, HERE, addresses=(marked,)).failed == 1
     with pytest.raises(Conflict, match="desilt retention restore"):
         trash.bring_back(repo, HERE, cut)
-    assert state(repo, tagged) is State.RESTORING
+    assert {state(repo, one) for one in both} == {State.RESTORING, State.CONDEMNED}
     judge(repo, tags)
     tags.fails.clear()
-    assert restore(repo, HERE, run=cut).restored == 1
+    assert restore(repo, HERE, run=cut).restored == 2
     assert tags.tagged() == set()
     assert shown(repo) == set(both)
 
@@ -657,7 +666,6 @@ def test_a_batch_job_that_was_cut_off_is_found_and_waited_for_by_the_next_run(re
     assert (state(repo, address), tags.tagged()) == (State.TAGGED, {address})
 
 
-@pytest.mark.xfail(strict=True, reason="a recovery brings all marks back, and leaves the jobs that tag them at work")
 def test_giving_a_broken_journal_up_stops_batch_jobs_before_it_brings_anything_back(repo, tags, jobs, monkeypatch):
     address = old_log(repo)
     copy = backup(repo.database)

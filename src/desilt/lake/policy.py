@@ -17,8 +17,8 @@ LIFECYCLE, RETENTION = "lifecycle", "retention"
 def check_policy(tx: Transaction, repository: str, run: str, relies_on: Reliance) -> None:
     """Refuse to go on with what was judged by the policy of a repository, once another one is set."""
     rules = relies_on.rules
-    if rules is None:
-        return
+    if rules is None or (rules.given and rules.job != RETENTION):
+        return  # beside a retention document, keep rules of another count
     kept = policies.find(tx, repository, rules.job)
     document = rules.document if rules.given else kept.document if kept else None
     if document is None or _fingerprint(tx, repository, rules.job, document) != rules.fingerprint:

@@ -15,7 +15,7 @@ from desilt.records.locks import Lock
 from desilt.repository.handle import Access
 from desilt.runs.plan import Plan
 from desilt.runs.steps import FollowMarks
-from desilt.sweep import follow
+from desilt.sweep import batch_tags, follow
 from desilt.sweep.follow import TAGS
 from desilt.sweep.marked import batches_of
 from desilt.sweep.unmark import COMES_BACK, Unmarked, WantedPiece, unmark
@@ -46,6 +46,8 @@ def bring_back(
     """Whatever the runs marked that ``changes`` say were brought back; None: nobody can tell, so that all are."""
     runs = None if changes is None else {one.run for one in changes if isinstance(one, BroughtBack)}
     done = Unmarked()
+    if repository.store.tagging is not None and (runs is None or runs):
+        batch_tags.cancel(repository)
     for run, numbers in batches_of(repository, *COMES_BACK):
         if runs is None or run in runs:
             done += unmark(WantedPiece(Access(repository), lock, run, numbers, None, tags, repository.clock()))

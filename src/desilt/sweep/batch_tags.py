@@ -57,9 +57,8 @@ class Bare:
 def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedPiece]) -> None:
     """Let the store tag all marked objects that have no tags, and wait until it has."""
     repository = sweep.repository
-    for made in unfinished(repository):
-        _wait(repository, sweep.lock, made)
-        left = []  # what it did not come to is tagged one by one
+    if sweep.folder.has(OVER):
+        return  # its job is over, and this is another try: what is left is tagged one by one
     jobs, root = BatchJobs(_bucket(repository), wish.account, wish.role), sweep.folder.root
     found = [one for one in sweep.executor(bare, [(piece, root) for piece in left]) if one.count]
     if not found:
@@ -79,6 +78,12 @@ def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedP
     made = _made(repository, sweep.folder, said)
     log.info("S3 Batch Operations job %s tags %s objects", made.id, sum(one.count for one in found))
     _wait(repository, sweep.lock, made)
+
+
+def finish(repository: Repository, lock: Lock) -> None:
+    """Wait for the jobs of runs that were cut off, and write down what came of them."""
+    for made in unfinished(repository):
+        _wait(repository, lock, made)
 
 
 def bare(given: tuple[MarkedPiece, str]) -> Bare:

@@ -41,6 +41,11 @@ def follow(sweep: Sweep, step: FollowMarks) -> None:
         _remove(sweep, step)
         return
     tags = known_tags(sweep.repository, step.tag)
+    batch_tags.finish(sweep.repository, sweep.lock)
+    if step.spared:
+        left = pieces(sweep, step, tags, *tag.CARRIES)
+        held = sum(sweep.executor(tag.untag_held, left, rows=_rows(sweep, left), weigh=int))
+        log.info("%s marked objects are ordered to be kept, and carry no tag", held)
     _look_for_gone(sweep, step, tags)
     if step.batch is not None:
         batch_tags.run(sweep, step, step.batch, pieces(sweep, step, tags, State.MARKED, State.TAG_FAILED))
@@ -79,7 +84,7 @@ def _look_again(sweep: Sweep, step: FollowMarks, tags: tuple[str, ...]) -> None:
 
 
 def _look_for_gone(sweep: Sweep, step: FollowMarks, tags: tuple[str, ...]) -> None:
-    """What was tagged, and the store has removed by now; or somebody ordered to be kept."""
+    """What was tagged, and the store has removed by now."""
     left = pieces(sweep, step, tags, State.TAGGED)
     sweep.executor.watch.begins("gone")
     gone = sum(sweep.executor(tag.look_for_gone, left, rows=_rows(sweep, left), weigh=int))

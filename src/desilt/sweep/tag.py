@@ -8,13 +8,14 @@ from desilt.inventory.present import present_keys
 from desilt.logs import logger
 from desilt.objects.tags import ObjectTag, Tagging, TagOutcome, TagResult
 from desilt.records import locks, marks
-from desilt.records.removals import State, Tombstone
+from desilt.records.removals import State
 from desilt.repository.protocol import Repository
 from desilt.sweep.delete import Sure
 from desilt.sweep.marked import MarkedPiece, batch, spared, to_follow
 
 TO_TAG = (State.MARKED, State.TAG_FAILED)
 BECOMES = {TagResult.TAGGED: State.TAGGED, TagResult.GONE: State.REMOVED, TagResult.FAILED: State.TAG_FAILED}
+CARRIES = (State.TAGGED, *TO_TAG)  # the tag, or may: an answer of the store was lost, say
 OFF = (TagResult.UNTAGGED, TagResult.BARE)
 log = logger(__name__)
 
@@ -72,8 +73,7 @@ def look_for_gone(piece: MarkedPiece) -> int:
     repository = piece.open()
     gone = 0
     for number in piece.numbers:
-        stones, sure = batch(repository, piece, number, State.TAGGED)
-        _untag_held(repository, piece, stones, sure)
+        stones, _ = batch(repository, piece, number, State.TAGGED)
         there = present_keys(repository.store, [repository.prefix + stone.address for stone in stones])
         went = [stone.address for stone in stones if repository.prefix + stone.address not in there]
         with repository.records.write() as tx:
@@ -83,14 +83,23 @@ def look_for_gone(piece: MarkedPiece) -> int:
     return gone
 
 
-def _untag_held(repository: Repository, piece: MarkedPiece, stones: Sequence[Tombstone], sure: Sure) -> None:
-    """What people ordered to be kept after it was tagged: it stays hidden, and the store leaves it alone."""
-    held = sorted(spared(repository, piece, stones))
-    outcomes = untag(repository, [repository.prefix + address for address in held], piece.tags, sure)
-    off = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result in OFF]
-    with repository.records.write() as tx:
-        locks.check(tx, piece.lock)
-        marks.remark(tx, repository.uid, piece.run, off, State.MARKED, only=[State.TAGGED])
+def untag_held(piece: MarkedPiece) -> int:
+    """On an executor: of what is marked in these batches, how much people ordered to be kept, and is tagged no longer.
+
+    It stays hidden, and the store leaves it alone. One may carry a tag that the ledger does not know.
+    """
+    repository = piece.open()
+    count = 0
+    for number in piece.numbers:
+        stones, sure = batch(repository, piece, number, *CARRIES)
+        held = sorted(spared(repository, piece, stones))
+        outcomes = untag(repository, [repository.prefix + address for address in held], piece.tags, sure)
+        off = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result in OFF]
+        with repository.records.write() as tx:
+            locks.check(tx, piece.lock)
+            marks.remark(tx, repository.uid, piece.run, off, State.MARKED, only=CARRIES)
+        count += len(off)
+    return count
 
 
 def untag_restored(piece: MarkedPiece) -> int:
