@@ -132,7 +132,10 @@ def outcome(swept: Swept) -> str:
 
 def finish(report: Report) -> None:
     """Leave with the exit code that a swept run deserves."""
-    if report.swept and report.swept.failed:
+    if report.swept and report.left:
+        if untagged := report.left - report.swept.failed:
+            said = f"{many(untagged, 'object')} could not be tagged; the next run tries again, and -v tells why"
+            click.echo(f"warning: {said}", err=True)
         raise click.exceptions.Exit(SWEPT_IN_PART)
 
 

@@ -130,6 +130,12 @@ class Report:
         return sum((amount for reasons in self.remove.values() for amount in reasons.values()), Amount())
 
     @property
+    def left(self) -> int:
+        """Objects that could not be removed, or tagged: the next run tries again."""
+        untagged = self.marks.get("tagging failed")
+        return (self.swept.failed if self.swept else 0) + (untagged.objects if untagged else 0)
+
+    @property
     def data(self) -> Amount:
         """Of what goes, objects that people have put there."""
         return self.removed - self.tables

@@ -32,7 +32,7 @@ def told(step: str, report: Report) -> StepReport:
         state = StepState.PLANNED if report.does else StepState.NOTHING
         return replace(found, state=state, objections=report.objections, passes=report.passes)
     removed = Amount(report.swept.removed, report.swept.bytes)
-    state = StepState.PARTLY if report.swept.failed else StepState.DONE if report.does else StepState.NOTHING
+    state = StepState.PARTLY if report.left else StepState.DONE if report.does else StepState.NOTHING
     return replace(found, state=state, removed=removed)
 
 
