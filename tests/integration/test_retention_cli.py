@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_one_line_with_a_way_out(cli, uri, words, code, s
         (("--tag", "nothing"), "it has no '='; write KEY=VALUE"),
         (("--tag", "aws:mine=1"), "cannot be a tag"),
         (("--batch",), "--batch needs --account-id and --role-arn"),
-        (("--batch", "--account-id", "1", "--role-arn", "x"), "has no S3 Batch Operations; leave --batch out"),
+        (("--batch", "--account-id", "1", "--role-arn", "x"), "is not an AWS account; write its twelve digits"),
     ],
 )
 @pytest.mark.usefixtures("aged")

@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote_plus
 
-from desilt.errors import BadRequest, NotFound, StorageFailed
+from desilt.errors import BadRequest, DesiltError, NotFound, StorageFailed
 from desilt.objects.cloud import CloudStore
-from desilt.objects.s3_client import answer, failures, s3_client, s3control_client
+from desilt.objects.s3_client import answer, failures, s3_client, s3control_client, unanswered
 from desilt.objects.tags import ObjectTag, TagOutcome, TagResult
 
 PRIORITY = 10
@@ -65,6 +65,13 @@ def job_request(
     }
 
 
+def check_account(account_id: str, role_arn: str) -> None:
+    """Refuse what is no account, or no role."""
+    if not re.fullmatch(r"\d{12}", account_id):
+        raise BadRequest(f"{account_id!r} is not an AWS account; write its twelve digits")
+    partition(role_arn)
+
+
 def partition(role_arn: str) -> str:
     """Which of AWS's worlds a role is in; ``aws`` but for China and some governments."""
     found = ROLE.fullmatch(role_arn)
@@ -92,9 +99,7 @@ class BatchJobs:
     """Jobs on objects of ``store``, in one account and with the rights of one role; keys are those of the store."""
 
     def __init__(self, store: CloudStore, account_id: str, role_arn: str) -> None:
-        if not re.fullmatch(r"\d{12}", account_id):
-            raise BadRequest(f"{account_id!r} is not an AWS account; write its twelve digits")
-        partition(role_arn)
+        check_account(account_id, role_arn)
         self.store, self.account_id, self.role_arn = store, account_id, role_arn
 
     def write_manifest(self, manifest_key: str, keys: Iterable[str]) -> str:
@@ -184,6 +189,11 @@ class BatchJobs:
                         "batch job", job_id, "look for it in the account and region it was made in"
                     ) from error
                 raise
+
+
+def refused(error: DesiltError) -> bool:
+    """Whether S3 has said no to a job: then there is none. Where it gave no answer, there may be one."""
+    return 400 <= answer(error.__cause__)[1] < 500 and not unanswered(error.__cause__)
 
 
 def outcome(key: str, row: Mapping[str, str]) -> TagOutcome:

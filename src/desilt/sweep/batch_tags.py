@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any
 
 from desilt.domain.run import Run, started
-from desilt.errors import BadRequest, NotFound
+from desilt.errors import BadRequest, DesiltError, NotFound
 from desilt.logs import logger
-from desilt.objects.batch_tagging import BatchJobs
+from desilt.objects.batch_tagging import BatchJobs, refused
 from desilt.objects.cloud import CloudStore
 from desilt.objects.tags import ObjectTag, TagOutcome, TagResult
 from desilt.records import locks, marks
@@ -76,6 +76,8 @@ def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedP
     }
     sweep.folder.put_json(WANTED, said)  # before there is a job: whoever comes later asks for the same, and finds it
     made = _made(repository, sweep.folder, said)
+    if made is None:
+        return
     log.info("S3 Batch Operations job %s tags %s objects", made.id, sum(one.count for one in found))
     _wait(repository, sweep.lock, made)
 
@@ -106,7 +108,9 @@ def unfinished(repository: Repository) -> Iterator[MadeJob]:
     for job, run_id in folders.runs_of(repository.store, repository.prefix, job=JOB):
         folder = Folder(repository.store, repository.prefix, Run(run_id, job, started(run_id)))
         if folder.has(WANTED) and not folder.has(OVER):
-            yield _made(repository, folder, json.loads(folder.get_text(WANTED)))
+            made = _made(repository, folder, json.loads(folder.get_text(WANTED)))
+            if made is not None:
+                yield made
 
 
 def cancel(repository: Repository) -> int:
@@ -152,11 +156,18 @@ def _lines(repository: Repository, found: Iterable[Bare]) -> Iterator[str]:
         yield from repository.store.get(one.key).decode().splitlines()
 
 
-def _made(repository: Repository, folder: Folder, said: dict[str, Any]) -> MadeJob:
-    """The job that a run wanted: made now, or found, by its token."""
+def _made(repository: Repository, folder: Folder, said: dict[str, Any]) -> MadeJob | None:
+    """The job that a run wanted: made now, or found, by its token; None: S3 takes no such job, and never has."""
     jobs = BatchJobs(_bucket(repository), said["account"], said["role"])
     tag = ObjectTag.parse(said["tag"])
-    job = jobs.create(said["manifest"], said["etag"], tag, said["report"], said["token"])
+    try:
+        job = jobs.create(said["manifest"], said["etag"], tag, said["report"], said["token"])
+    except DesiltError as error:
+        if not refused(error):
+            raise
+        log.warning("S3 takes no such job (%s): what it was to tag is tagged one by one", error)
+        folder.put_json(OVER, {"state": "refused", "why": str(error)})
+        return None
     return MadeJob(folder, jobs, job, said["report"])
 
 

@@ -210,6 +210,10 @@ def check_tagging(repository: Repository, options: Options) -> None:
     ObjectTag.parse(options.tag)
     if options.batch and not (options.account_id and options.role_arn):
         raise BadRequest("--batch needs --account-id and --role-arn: the account, and the role that S3 acts as there")
+    if options.batch:
+        from desilt.objects.batch_tagging import check_account  # takes a moment to load, and few ask for it
+
+        check_account(options.account_id, options.role_arn)
     if options.batch and repository.store.tagging is None:
         raise BadRequest(f"{repository.store.uri} has no S3 Batch Operations; leave --batch out")
 
