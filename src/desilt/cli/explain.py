@@ -16,6 +16,7 @@ from desilt.jobs.explain.explanation import OUTSIDE, REMOVED, Explanation, Holdi
 from desilt.records.holds import Hold, HoldKind
 from desilt.records.removals import State
 from desilt.repository.protocol import Repository
+from desilt.runs.steps import Action
 
 SHOWN = 10  # holders of a kind; --json has all
 NAMED = 3  # in a sentence
@@ -36,6 +37,9 @@ DONE: dict[str, str] = {
     "same `desilt restore` again to finish it",
     State.RESTORED: "removed by run {run} on {at} UTC by rule {rule!r}, and restored on {back} UTC",
 }
+BACK_FROM_A_MARK = (
+    "marked by run {run} on {at} UTC by {rule}, and is on its way back: give the same `desilt retention restore` again"
+)
 
 
 @click.command(cls=DesiltCommand)
@@ -101,6 +105,8 @@ def done(removal: Removal) -> str:
     back = when(removal.restored_at) if removal.restored_at else ""
     other = f"condemned by run {{run}} on {{at}} UTC by rule {{rule!r}}, and is {removal.state!r} now"
     said = DONE.get(removal.state, other)  # a later desilt may know more states
+    if removal.state == State.RESTORING and removal.action == Action.MARK:
+        said = BACK_FROM_A_MARK
     return said.format(run=removal.run, at=when(removal.at), rule=removal.rule, back=back)
 
 

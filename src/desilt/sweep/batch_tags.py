@@ -31,6 +31,7 @@ from desilt.sweep.tag import BECOMES, TO_TAG, tagging_of
 JOB = "retention"
 FOLDER = "batch/"
 WANTED, OVER = f"{FOLDER}job.json", f"{FOLDER}over.json"
+WAITING = ("Paused", "Suspended")  # until somebody lets it go on
 POLL_SECONDS = 10.0
 PAGE = 1_000
 log = logger(__name__)
@@ -129,6 +130,9 @@ def cancel(repository: Repository) -> int:
 def _wait(repository: Repository, lock: Lock, made: MadeJob) -> None:
     """Until the job is over; then what came of it is in the ledger."""
     while not (status := made.jobs.status(made.id)).over:
+        if status.state in WAITING:
+            log.warning("job %s is %s (%s), and is left to the next run", made.id, status.state, status.why)
+            return
         log.info("job %s is %s: %s of %s", made.id, status.state, status.succeeded + status.failed, status.total)
         time.sleep(POLL_SECONDS)
         check_lock(repository, lock)
