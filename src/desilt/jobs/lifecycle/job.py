@@ -22,7 +22,7 @@ from desilt.domain.potential import Commits, after, named, potential
 from desilt.domain.reason import Reason
 from desilt.errors import BadRequest, DamagedWatermark, NotReadBack
 from desilt.jobs import watermark
-from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Traits, Work
+from desilt.jobs.job import COMMITTED, DROPPED_FOR, Job, Mark, Stages, Traits, Work
 from desilt.jobs.lifecycle import tables
 from desilt.jobs.lifecycle import watermark as saving
 from desilt.jobs.lifecycle.lint import findings, given
@@ -31,6 +31,7 @@ from desilt.jobs.lifecycle.reach import reached
 from desilt.jobs.lifecycle.stale import stale_branches
 from desilt.jobs.removed import distrust, removed
 from desilt.jobs.rules.agreed import agreed, outgrown, told
+from desilt.jobs.rules.figures import figures
 from desilt.jobs.rules.kernel import RuleCounts, RuleJudge
 from desilt.jobs.sets import Recorded
 from desilt.logs import logger
@@ -127,20 +128,12 @@ def mark(work: Work[Options]) -> Mark:
             rules=rules(seen, policy, agreed(findings(repository, policy)) if options.policy is not None else None),
             judged=judged,
         ),
-        Figures(
+        figures(
             run.now,
             inputs,
             stage.seconds,
-            answer.objects,
-            answer.bytes,
-            answer.gone,
-            answer.prefix_objects,
-            answer.prefix_bytes,
-            by="rule",
-            cutoffs=tuple(
-                RuleCutoff(row.rule_id, row.prefix, row.branch or "", row.before.isoformat()) for row in now.table
-            ),
-            holds={name: Amount(count, answer.hold_bytes[name]) for name, count in sorted(answer.hold_objects.items())},
+            answer,
+            tuple(RuleCutoff(row.rule_id, row.prefix, row.branch or "", row.before.isoformat()) for row in now.table),
         ),
         (RemoveObjects(answer.files), *([DeleteRefs(stale)] if stale else [])),
         Next(

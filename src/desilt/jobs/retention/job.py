@@ -25,12 +25,13 @@ from desilt.domain.policy import KeepRule
 from desilt.domain.reason import Reason
 from desilt.domain.retention import Retention, RuleExpiry, parse
 from desilt.errors import BadRequest, NotReadBack
-from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Traits, Work
+from desilt.jobs.job import COMMITTED, DROPPED_FOR, Job, Mark, Stages, Traits, Work
 from desilt.jobs.removed import distrust, removed
 from desilt.jobs.retention.document import JOB, keep_rules, kept, retention_of
 from desilt.jobs.retention.lint import findings, given
 from desilt.jobs.retention.reach import reached
 from desilt.jobs.rules.agreed import agreed, outgrown, told
+from desilt.jobs.rules.figures import figures
 from desilt.jobs.rules.kernel import RuleCounts, RuleJudge
 from desilt.jobs.sets import Recorded
 from desilt.logs import logger
@@ -124,18 +125,12 @@ def mark(work: Work[Options]) -> Mark:
             rules=rules(seen, retention, keep, given_with(work)),
             judged=judged,
         ),
-        Figures(
+        figures(
             run.now,
             inputs,
             stage.seconds,
-            answer.objects,
-            answer.bytes,
-            answer.gone,
-            answer.prefix_objects,
-            answer.prefix_bytes,
-            by="rule",
-            cutoffs=tuple(cutoff(one, run.now) for one in retention.expiries),
-            holds={name: Amount(count, answer.hold_bytes[name]) for name, count in sorted(answer.hold_objects.items())},
+            answer,
+            tuple(cutoff(one, run.now) for one in retention.expiries),
         ),
         (RemoveObjects(answer.files), follow(work, seen, answer)),
     )
