@@ -21,10 +21,10 @@ from desilt.jobs.expire import job as expiration
 from desilt.jobs.explain.explain import explain
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
-from desilt.jobs.lifecycle import paths
 from desilt.jobs.lifecycle.simulate import Rehearsal as Simulated
 from desilt.jobs.lifecycle.simulate import simulate
 from desilt.jobs.pins.pins import pins
+from desilt.jobs.rules import paths
 from desilt.jobs.runner import plan, run, sweep
 from desilt.lake.fsck import check
 from desilt.objects.file import ObjectFile
