@@ -47,6 +47,18 @@ class Unmarked:
         return Unmarked(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
+def coming(piece: WantedPiece) -> int:
+    """On an executor: how many of what is wanted of these batches may come back."""
+    repository = piece.open()
+    count = 0
+    for number in piece.numbers:
+        with repository.records.read() as tx:
+            every = list(tombstones.of_run(tx, repository.uid, piece.run, batch=number))
+        stones = [one for one in every if one.state in COMES_BACK]
+        count += len(stones if piece.chosen is None else chosen(repository, piece.chosen, stones))
+    return count
+
+
 def unmark(piece: WantedPiece) -> Unmarked:
     """On an executor: bring these batches back. Cut off and done again, it ends the same."""
     repository = piece.open()

@@ -1,7 +1,7 @@
 """What was marked, brought back: as long as the store has not removed it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ from desilt.runs.steps import Action
 from desilt.sweep import batch_tags
 from desilt.sweep.follow import known_tags
 from desilt.sweep.marked import batches_of
-from desilt.sweep.unmark import COMES_BACK, TOO_LATE, Unmarked, WantedPiece, unmark
+from desilt.sweep.unmark import COMES_BACK, TOO_LATE, Unmarked, WantedPiece, coming, unmark
 
 ROWS_TO_A_TAG = 20
 log = logger(__name__)
@@ -65,22 +65,23 @@ def restore(
         with repository.records.read() as tx:
             times = [tombstones.last_restored(tx, repository.uid, name) for name, _ in found]
         at = max([began, *(time + timedelta(microseconds=1) for time in times)])
-        _known(repository, lock, found)
         tags = known_tags(repository)
         pieces = [WantedPiece(Access(repository), lock, name, numbers, chosen, tags, at) for name, numbers in found]
         executor.watch.begins("restore")
+        runs = {piece.run for piece, count in zip(pieces, executor(coming, pieces), strict=True) if count}
+        _known(repository, lock, runs)
         rows = sum(len(piece.numbers) for piece in pieces) * repository.store.delete_batch
         done = sum(executor(unmark, pieces, rows=rows * ROWS_TO_A_TAG, weigh=unmarked), Unmarked())
-        _known(repository, lock, found)  # again: a copy of the database from in between is not up to date
+        _known(repository, lock, runs)  # again: a copy of the database from in between is not up to date
         log.info("%s restored, %s gone, %s failed", done.restored, done.gone, done.failed)
         if cancelled:
             log.warning("what other objects the cancelled job was to tag, the next run tags")
     return done
 
 
-def _known(repository: Repository, lock: Lock, found: Sequence[tuple[str, tuple[int, ...]]]) -> None:
+def _known(repository: Repository, lock: Lock, runs: Iterable[str]) -> None:
     """From here on it is known that what some runs marked may be there again."""
-    for run in dict.fromkeys(name for name, _ in found):
+    for run in sorted(runs):
         with repository.gate.restoring(lock, run):
             pass
 
@@ -92,7 +93,9 @@ def unmarked(done: Unmarked) -> int:
 def _marking(repository: Repository, wanted: str) -> str:
     row = swept_run(repository, wanted)
     if row.action != Action.MARK:
-        raise BadRequest(f"run {row.id} is one of {row.job!r}, and marked nothing; `desilt restore` empties the trash")
+        raise BadRequest(
+            f"run {row.id} is one of {row.job!r}, and marked nothing; see `desilt restore` for what it removed"
+        )
     return row.id
 
 
