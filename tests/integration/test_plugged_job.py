@@ -377,5 +377,5 @@ def test_none_may_take_the_name_of_one_of_ours(plug, uri):
 
 
 def test_an_unknown_one_is_told_with_those_there_are(repo):
-    with pytest.raises(NotFound, match="gc, lifecycle, expire, collect, oversized"):
+    with pytest.raises(NotFound, match="gc, lifecycle, retention, expire, collect, oversized"):
         repo.job("undersized")
