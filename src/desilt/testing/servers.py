@@ -109,7 +109,8 @@ def seaweedfs(directory: Path | str, *, policies: Mapping[str, Mapping[str, Any]
         *("-s3", f"-s3.port={s3}", f"-s3.port.grpc={s3_grpc}", f"-s3.localSocket={home}/s3.sock"),
         *("-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={config}", "-s3.autoCreateBucket=false"),
     ]
-    with running(command, log=home / "seaweedfs.log", ready=lambda: answers(f"{server.endpoint}/healthz")):
+    env = {"WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"}  # a volume for each bucket, not seven: many fit on a small disk
+    with running(command, log=home / "seaweedfs.log", ready=lambda: answers(f"{server.endpoint}/healthz"), env=env):
         yield server
 
 
