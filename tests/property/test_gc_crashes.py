@@ -23,7 +23,7 @@ from desilt.records import removals as tombstones
 from desilt.records.database import open_database
 from desilt.records.ledger import RunState
 from desilt.records.removals import State
-from desilt.runs.steps import Action
+from desilt.runs.steps import CHOICES, Action
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.faults import After, Before, Crash, SteppedDatabase, Steps, stepped
@@ -212,7 +212,7 @@ def test_killed_at_any_step_of_its_sweep_and_started_again_it_ends_the_same(smal
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("moment", "action"), list(itertools.product((Before, After), Action)))
+@pytest.mark.parametrize(("moment", "action"), list(itertools.product((Before, After), CHOICES)))
 def test_killed_at_any_step_whatsoever_and_started_again_it_ends_the_same(small, moment, action):
     wanted, steps = undisturbed(small, action)
     for number in range(steps):
@@ -229,13 +229,13 @@ def killed_again(small, action, chooser, times):
         assert crashed(small, crashes, action) == wanted, crashes
 
 
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", CHOICES)
 def test_killed_again_while_it_makes_up_it_ends_the_same(small, action):
     killed_again(small, action, random.Random(random.random()), 3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", CHOICES)
 def test_killed_again_and_again_while_it_makes_up_it_ends_the_same(small, action):
     killed_again(small, action, random.Random(random.random()), 600)
 

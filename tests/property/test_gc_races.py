@@ -370,7 +370,7 @@ def test_an_upload_that_is_condemned_at_any_step_fails_or_its_object_lives(sea):
 
 
 @pytest.mark.usefixtures("silence_is_death")
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", CHOICES)
 def test_a_collector_that_wakes_up_after_another_took_over_removes_nothing_more(sea, action):
     """Whatever it lost between, it has no fence any more; what it still deletes was condemned, by it or with it."""
     fenced = 0

@@ -135,10 +135,6 @@ def names_a_file(value):
     return isinstance(value, dict) and any(isinstance(value.get(name), str) for name in ("policy", "document"))
 
 
-def goes_nowhere(value):
-    return isinstance(value, dict) and "to" in value and value["to"] is None
-
-
 def keeps_less_than_one(value):
     return isinstance(value, dict) and isinstance(number := value.get("keep_last"), int) and number < 1
 
@@ -208,7 +204,6 @@ APART = [
         {"expire": {"older_than": "3d", "keep_last": -1}},
         some(keeps_less_than_one),
     ),
-    Apart("null is where a job puts things by itself", "upkeep", False, {"gc": {"to": None}}, some(goes_nowhere)),
     *in_both("weeks and days are not too long in all", True, {"weeks": 5214, "days": 3}, is_too_long_in_all),
     *in_both("weeks may have parts", False, {"weeks": 1.5}, has_parts_of_weeks),
 ]
@@ -343,7 +338,7 @@ def blocks(text):
         yield block
     for _, block in re.findall(r"<<'?(END)'?\n(.*?)^\1$", text, re.MULTILINE | re.DOTALL):
         yield block
-    yield from re.findall(r"^echo '(\{.*\})' > ", text, re.MULTILINE)
+    yield from re.findall(r"^echo '(\{.*\})' > (?!wrong)", text, re.MULTILINE)  # what is wrong is shown, too
     for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.Dict):
