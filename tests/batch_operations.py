@@ -66,7 +66,7 @@ class BatchOperations:
 
     def describe(self, job):
         job.looks += 1
-        if job.state not in OVER:
+        if job.state not in (*OVER, "Suspended"):
             job.state = "Active"
             if job.looks > 1 and not self.waits:
                 self.run(job)

@@ -17,7 +17,7 @@ import pytest
 
 from batch_operations import Refusal, batch_operations
 from copies import backup, put_back
-from desilt.errors import Conflict, FencedOff, Gone, Locked
+from desilt.errors import Conflict, FencedOff, Gone, Locked, StorageFailed
 from desilt.executors.executor import HERE
 from desilt.jobs import holds
 from desilt.jobs.gc import job as uncommitted
@@ -739,6 +739,62 @@ def test_a_restore_cancels_a_job_at_work(lake, batch, monkeypatch):
     lake.judge()
     assert retain(lake.repo, **BATCH).swept.removed == 0
     assert (len(batch.jobs), lake.tagged()) == (1, set())
+
+
+def test_whoever_may_make_no_jobs_cancels_one_at_work_all_the_same(lake, batch, monkeypatch):
+    """That another one is refused says nothing about the one that is there."""
+    old_logs(lake)
+    cut_off(lake, batch, monkeypatch)
+    name = given_up(lake)
+
+    def create(_):
+        raise Refusal(403, "AccessDenied")
+
+    batch.create = create
+    assert bring_back(lake.repo, run=name).restored == 3
+    (job,) = batch.jobs.values()
+    batch.waits = False
+    batch.describe(job)
+    assert (job.state, lake.tagged()) == ("Cancelled", set())
+
+
+def test_where_nobody_can_tell_whether_there_is_a_job_nothing_is_restored(lake, batch, monkeypatch):
+    """Killed between asking for it and noting it; and whoever comes next may not ask."""
+    old_logs(lake)
+    batch.waits, real = True, BatchJobs.create
+
+    def killed(*values):
+        real(*values)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchJobs, "create", killed)
+        with pytest.raises(Killed):
+            retain(lake.repo, **BATCH)
+    name = given_up(lake)
+
+    def create(_):
+        raise Refusal(403, "AccessDenied")
+
+    made, batch.create = batch.create, create
+    with pytest.raises(StorageFailed, match="may be at work"):
+        bring_back(lake.repo, run=name)
+    assert set(lake.states().values()) <= {"marked"}
+    batch.create = made
+    assert bring_back(lake.repo, run=name).restored == 3
+    assert [job.state for job in batch.jobs.values()] == ["Cancelled"]
+
+
+def test_a_job_that_waits_for_somebody_is_left_alone_by_another_try(lake, batch, monkeypatch):
+    logs = old_logs(lake)
+    cut_off(lake, batch, monkeypatch)
+    (job,) = batch.jobs.values()
+    job.state = "Suspended"
+    retain(lake.repo, **BATCH)  # takes the run up again, and tags one by one
+    assert (lake.tagged(), list(batch.jobs)) == (set(logs), [job.id])
+    later(lake.repo, minutes=11)
+    assert bring_back(lake.repo, run="last").gone == 0
+    assert job.state == "Cancelled"
 
 
 def test_a_job_that_takes_a_while_to_stop_is_waited_for(lake, batch, monkeypatch):

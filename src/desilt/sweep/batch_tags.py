@@ -7,12 +7,12 @@ A run waits for its job. One that is cut off leaves the job at work, and the nex
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from desilt.domain.run import Run, started
-from desilt.errors import BadRequest, DesiltError, NotFound
+from desilt.errors import BadRequest, DesiltError, NotFound, StorageFailed
 from desilt.logs import logger
 from desilt.objects.batch_tagging import BatchJobs, refused
 from desilt.objects.cloud import CloudStore
@@ -30,7 +30,7 @@ from desilt.sweep.tag import BECOMES, TO_TAG, tagging_of
 
 JOB = "retention"
 FOLDER = "batch/"
-WANTED, OVER = f"{FOLDER}job.json", f"{FOLDER}over.json"
+WANTED, MADE, OVER = (f"{FOLDER}{name}.json" for name in ("wanted", "made", "over"))
 WAITING = ("Paused", "Suspended")  # until somebody lets it go on
 POLL_SECONDS = 10.0
 PAGE = 1_000
@@ -58,8 +58,8 @@ class Bare:
 def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedPiece]) -> None:
     """Let the store tag all marked objects that have no tags, and wait until it has."""
     repository = sweep.repository
-    if sweep.folder.has(OVER):
-        return  # its job is over, and this is another try: what is left is tagged one by one
+    if sweep.folder.has(WANTED):
+        return  # this is another try, and its job was waited for: what is left is tagged one by one
     jobs, root = BatchJobs(_bucket(repository), wish.account, wish.role), sweep.folder.root
     found = [one for one in sweep.executor(bare, [(piece, root) for piece in left]) if one.count]
     if not found:
@@ -76,8 +76,13 @@ def run(sweep: Sweep, step: FollowMarks, wish: BatchWish, left: Sequence[MarkedP
         "role": wish.role,
     }
     sweep.folder.put_json(WANTED, said)  # before there is a job: whoever comes later asks for the same, and finds it
-    made = _made(repository, sweep.folder, said)
-    if made is None:
+    try:
+        made = _made(repository, sweep.folder)
+    except DesiltError as error:
+        if not refused(error):
+            raise
+        log.warning("S3 takes no such job (%s): what it was to tag is tagged one by one", error)
+        sweep.folder.put_json(OVER, {"state": "refused", "why": str(error)})
         return
     log.info("S3 Batch Operations job %s tags %s objects", made.id, sum(one.count for one in found))
     _wait(repository, sweep.lock, made)
@@ -109,38 +114,47 @@ def unfinished(repository: Repository) -> Iterator[MadeJob]:
     for job, run_id in folders.runs_of(repository.store, repository.prefix, job=JOB):
         folder = Folder(repository.store, repository.prefix, Run(run_id, job, started(run_id)))
         if folder.has(WANTED) and not folder.has(OVER):
-            made = _made(repository, folder, json.loads(folder.get_text(WANTED)))
-            if made is not None:
-                yield made
+            try:
+                yield _made(repository, folder)
+            except DesiltError as error:
+                way_out = "mend that first: one that tags what is restored would lose it"
+                raise StorageFailed(
+                    f"a job of run {run_id} may be at work, and S3 does not say: {error}; {way_out}"
+                ) from error
 
 
 def cancel(repository: Repository) -> int:
     """Stop all jobs at work, so that they tag nothing more; how many there were."""
     count = 0
     for made in unfinished(repository):
-        made.jobs.cancel(made.id)
-        while not (status := made.jobs.status(made.id)).over:  # until then, it goes on tagging
-            time.sleep(POLL_SECONDS)
-        made.folder.put_json(OVER, {"state": status.state})
-        log.warning("S3 Batch Operations job %s was cancelled", made.id)
+        with suppress(NotFound):  # S3 forgets a job, long after its end
+            made.jobs.cancel(made.id)
+            while not made.jobs.status(made.id).over:  # until then, it goes on tagging
+                time.sleep(POLL_SECONDS)
+            log.warning("S3 Batch Operations job %s was cancelled", made.id)
+        made.folder.put_json(OVER, {"state": "cancelled"})
         count += 1
     return count
 
 
 def _wait(repository: Repository, lock: Lock, made: MadeJob) -> None:
-    """Until the job is over; then what came of it is in the ledger."""
-    while not (status := made.jobs.status(made.id)).over:
-        if status.state in WAITING:
-            log.warning("job %s is %s (%s), and is left to the next run", made.id, status.state, status.why)
-            return
-        log.info("job %s is %s: %s of %s", made.id, status.state, status.succeeded + status.failed, status.total)
-        time.sleep(POLL_SECONDS)
-        check_lock(repository, lock)
+    """Until the job is over; then what came of it is in the ledger. What it tells nothing of is tagged one by one."""
     try:
-        _settle(repository, lock, made.jobs.results(made.report, made.id))
-    except NotFound:  # it never came to that: all of it is tagged one by one
-        log.warning("job %s is %s and has left no report: %s", made.id, status.state, status.why)
-    made.folder.put_json(OVER, {"state": status.state, "why": status.why})
+        while not (status := made.jobs.status(made.id)).over:
+            if status.state in WAITING:
+                log.warning("job %s is %s (%s), and is left to the next run", made.id, status.state, status.why)
+                return
+            log.info("job %s is %s: %s of %s", made.id, status.state, status.succeeded + status.failed, status.total)
+            time.sleep(POLL_SECONDS)
+            check_lock(repository, lock)
+    except NotFound as error:
+        log.warning("S3 has forgotten job %s: %s", made.id, error)
+    else:
+        try:
+            _settle(repository, lock, made.jobs.results(made.report, made.id))
+        except NotFound:
+            log.warning("job %s is %s and has left no report: %s", made.id, status.state, status.why)
+    made.folder.put_json(OVER, {"state": "over"})
 
 
 def _settle(repository: Repository, lock: Lock, outcomes: Iterable[TagOutcome]) -> None:
@@ -160,19 +174,15 @@ def _lines(repository: Repository, found: Iterable[Bare]) -> Iterator[str]:
         yield from repository.store.get(one.key).decode().splitlines()
 
 
-def _made(repository: Repository, folder: Folder, said: dict[str, Any]) -> MadeJob | None:
-    """The job that a run wanted: made now, or found, by its token; None: S3 takes no such job, and never has."""
+def _made(repository: Repository, folder: Folder) -> MadeJob:
+    """The job that a run wanted: as it was noted; else made now, or found, by its token."""
+    said = json.loads(folder.get_text(WANTED))
     jobs = BatchJobs(_bucket(repository), said["account"], said["role"])
-    tag = ObjectTag.parse(said["tag"])
-    try:
+    if not folder.has(MADE):
+        tag = ObjectTag.parse(said["tag"])
         job = jobs.create(said["manifest"], said["etag"], tag, said["report"], said["token"])
-    except DesiltError as error:
-        if not refused(error):
-            raise
-        log.warning("S3 takes no such job (%s): what it was to tag is tagged one by one", error)
-        folder.put_json(OVER, {"state": "refused", "why": str(error)})
-        return None
-    return MadeJob(folder, jobs, job, said["report"])
+        folder.put_json(MADE, {"job": job})
+    return MadeJob(folder, jobs, json.loads(folder.get_text(MADE))["job"], said["report"])
 
 
 def _bucket(repository: Repository) -> CloudStore:
