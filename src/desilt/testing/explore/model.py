@@ -27,14 +27,18 @@ class Model:
     held: Callable[[World], Set[str]]  # by any commit, staging area or open upload: what a collector leaves alone
     job: Actor | None = None  # one round of the design's own background job
     collector: Actor | None = None  # one round of its complement; None: deletes whatever is not held
+    gone: Callable[[World], Set[str]] = lambda _: frozenset()  # addresses that answer so, though an object is there
 
 
 def loss(model: Model, world: World) -> str:
     """What points to nothing, or to something else than it was made for; empty where all is well."""
-    for pointer in sorted(model.pointers(world)):
+    gone = model.gone(world)
+    for pointer in sorted(model.pointers(world), key=lambda one: one[:2]):
         blob = world.objects.get(pointer.address)
         if blob is None:
             return f"{pointer.where} points to {pointer.address}, which is gone"
+        if pointer.address in gone:
+            return f"{pointer.where} points to {pointer.address}, which is condemned"
         if pointer.content is not None and blob.content != pointer.content:
             return f"{pointer.where} was made of {pointer.content}, and {pointer.address} now holds {blob.content}"
     return ""
