@@ -20,7 +20,7 @@ from desilt.domain.entry import Entry
 from desilt.domain.history import Commit, new_commit
 from desilt.lake import Lake, LakeRepository, commits, refs, staging
 from desilt.lake.apply import apply
-from desilt.lake.dropped import Dropping
+from desilt.lake.dropping import By, Dropping
 from desilt.lake.lake import locate
 from desilt.lake.staging import CHANGES
 from desilt.sstable.values import encode_entry
@@ -94,7 +94,7 @@ def put_on_main(repo: LakeRepository, metarange: str) -> Commit:
 def stage(repo: LakeRepository, changes: Iterator[pa.RecordBatch]) -> None:
     with repo.database.write() as tx:
         on = refs.branch(tx, repo.uid, "main")
-        dropping = Dropping(repo.uid, on.uid, repo.clock())
+        dropping = Dropping(repo.uid, on.uid, on.head, By.OVERWRITTEN, repo.clock())
         for batch in changes:
             for key, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True):
                 staging.stage(tx, on.token, key, value, dropping)

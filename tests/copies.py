@@ -7,7 +7,7 @@ import pytest
 from desilt.lake import journal, schema
 
 NAMES = [match[1] for table in schema.LAKE.tables if (match := re.match(r"CREATE TABLE (\w+)", table))]
-OF_REFS = ("commits", "collected", "branches", "tags", "holds", "policies", "moves_made")
+OF_REFS = ("commits", "collected", "branches", "tags", "holds", "policies", "move_marks")
 """What a journal brings back."""
 
 
@@ -44,8 +44,8 @@ def cut_off(repo, act):
 
 def brought_back(rows, whole):
     """What a recovery has brought back to a database that was ``whole`` once: all but moves of its own."""
-    last = max(row[1] for row in whole["moves_made"])
-    return refs_of({**rows, "moves_made": [row for row in rows["moves_made"] if row[1] <= last]})
+    last = max(row[1] for row in whole["move_marks"])
+    return refs_of({**rows, "move_marks": [row for row in rows["move_marks"] if row[1] <= last]})
 
 
 def refs_of(rows):

@@ -7,7 +7,7 @@ import pytest
 from desilt.jobs.collect import job as collection
 from desilt.lake import commits, refs, staging
 from desilt.lake.changes import CommitsCollected, HistoryEdited, HoldLifted, hold_made
-from desilt.lake.dropped import Dropping
+from desilt.lake.dropping import By, Dropping
 from desilt.lake.moves import moving
 from desilt.records.holds import Hold, HoldKind
 from desilt.sstable.values import encode_entry
@@ -35,7 +35,7 @@ def stage(repo, branch, *entries):
     with repo.database.write() as tx:
         on = refs.branch(tx, repo.uid, branch)
         for one in entries:
-            dropping = Dropping(repo.uid, on.uid, repo.clock())
+            dropping = Dropping(repo.uid, on.uid, on.head, By.OVERWRITTEN, repo.clock())
             staging.stage(tx, on.token, one.path.encode(errors="surrogateescape"), encode_entry(one), dropping)
 
 

@@ -69,7 +69,7 @@ JOBS = {
 }
 BEGUN = (
     "runs",
-    "moves_made",
+    "move_marks",
     "intents",
     "repositories",
 )  # a run that comes to its end as it looks at what it is to take

@@ -27,6 +27,10 @@ COMMANDS = {
         "desilt.cli.retention",
         "Mark what rules call expired, tag it, and let the object store remove it.",
     ),
+    "harddelete": (
+        "desilt.cli.harddelete",
+        "Remove what was never committed as soon as nothing points to it any more: overwritten, removed, reset.",
+    ),
     "expire": (
         "desilt.cli.expire",
         "Hide history from before a date; keep what refs point to, and what rules keep.",

@@ -22,6 +22,7 @@ HOLDERS = (
     Reason.HELD,
     Reason.RESTORED,
     Reason.MARKED,
+    Reason.DISCARDED,
 )  # the first one is told
 
 

@@ -16,6 +16,7 @@ class Reason(StrEnum):
     TICKET = "ticket"  # an upload under way may still be linked
     RESTORED = "restored"  # brought back from the trash since a ticket's life ago
     MARKED = "marked"  # retention has hidden it: the store removes it, or a later run of that job
+    DISCARDED = "discarded"  # hard delete has condemned it, and its workers remove it
     FOREIGN = "foreign"  # not named as desilt names objects: not ours to remove
     YOUNG = "young"  # some clock says it is younger than a ticket lives
     DROPPED = "dropped"  # a staging area pointed to it until lately: somebody may still be reading it

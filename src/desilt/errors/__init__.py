@@ -47,6 +47,7 @@
     │   │   └── RunGivenUp          a run that was cut off, and given up
     │   ├── OutgrownPolicy      the repository has changed under its policy
     │   ├── StagedLost          a staged copy that kept it may be lost with a database
+    │   ├── TooFast             hard delete: a larger share of the lake within an hour than its --max-share
     │   ├── TooMuch             a larger share than --max-share
     │   │   └── Shrinks         of the most there was within 30 days
     │   ├── TooMany             more objects than --max-objects
@@ -126,6 +127,7 @@ from desilt.errors.refusals import (
     StagedLost,
     StaleInventory,
     StalePlan,
+    TooFast,
     TooMany,
     TooMuch,
     WentBack,
@@ -184,6 +186,7 @@ __all__ = [
     "StaleInventory",
     "StalePlan",
     "StorageFailed",
+    "TooFast",
     "TooMany",
     "TooMuch",
     "Unreadable",

@@ -102,6 +102,19 @@ class TooMuch(Refused):
         )
 
 
+class TooFast(Refused):
+    code = "too-fast"
+
+    def __init__(self, due: int, removed: int, total: int, limit: float) -> None:
+        self.due, self.removed, self.total, self.limit = due, removed, total, limit
+        share = (due + removed) / total if total else 1.0
+        lately = f" after {removed:,} within the hour" if removed else ""
+        super().__init__(
+            f"hard delete would remove {due:,} of {total:,} objects{lately}: {share:.0%}, the limit is {limit:.0%}",
+            "bring back what must stay with `desilt harddelete restore`, or raise --max-share",
+        )
+
+
 class Shrinks(TooMuch):
     code = "shrinks"
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "desilt.jobs"
+HARD_DELETE = "harddelete"  # no job, but its workers have runs
 OURS = ("gc", "lifecycle", "retention", "expire", "collect")
 NAME = re.compile(r"[a-z][a-z0-9]*")  # of a job: that of a command, and of a folder
 
@@ -22,7 +23,7 @@ def others() -> "dict[str, EntryPoint]":
 
     found = {point.name: point for point in entry_points(group=GROUP)}
     for name, point in sorted(found.items()):
-        if name in OURS or name in BESIDE:
+        if name in (*OURS, *BESIDE, HARD_DELETE):
             raise BadRequest(f"package {package_of(point)} brings a job {name!r}, and ours is called so; uninstall it")
         if not NAME.fullmatch(name):
             raise BadRequest(

@@ -36,6 +36,11 @@ class Recorded:
         with self._repository.records.read() as tx:
             return self._put("marked", marks.marked(tx, self._repository.uid))
 
+    def discarded(self) -> HeldFile:
+        """What hard delete has condemned, and removes itself."""
+        with self._repository.records.read() as tx:
+            return self._put("discarded", removals.left_to_hard_delete(tx, self._repository.uid))
+
     def ordered(self, holds: Iterable[Hold]) -> HeldFile:
         """What people ordered to be kept, object by object."""
         return self._put("holds", [hold.value for hold in holds if hold.kind is HoldKind.ADDRESS])

@@ -9,6 +9,7 @@ from desilt.errors import DesiltError, WrongTime
 from desilt.jobs.job import Job
 from desilt.objects import store_clock
 from desilt.records import ledger
+from desilt.records.removals import HARD_DELETE
 from desilt.repository.gate import Standing
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
@@ -27,7 +28,7 @@ def situation(job: Job[Any], repository: Repository, made: Plan) -> Situation:
     standing = gate.standing([made.evidence.revision, *(plan.evidence.revision for plan in earlier)])
     with repository.records.read() as tx:
         runs = ledger.every(tx, repository.uid)
-        recent = Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW))
+        recent = Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW, but=HARD_DELETE))
     return Situation(
         now,
         store_clock.store_time(repository.store),

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from desilt.domain.address import uid
 from desilt.domain.history import SHORT, Commit
 from desilt.domain.times import microseconds, moment
-from desilt.lake import commits, refs, repositories, staging
+from desilt.lake import commits, fresh, refs, repositories, staging
 from desilt.lake.change import Change, Moment
-from desilt.lake.dropped import Dropping
+from desilt.lake.dropping import By, dropping
 from desilt.lake.refs import LakeBranch
 from desilt.records import holds, policies, watermarks
 from desilt.records import removals as tombstones
@@ -107,11 +107,13 @@ class AreasTaken(Change):
     tokens: tuple[str, ...]
 
     def apply(self, tx: Transaction, move: Moment) -> None:
-        if move.again_at is None:
-            staging.take(tx, self.tokens, Dropping(move.repository, self.branch, move.at))
-        else:  # what the commit took of what is staged here is not known
-            for token in self.tokens:
-                staging.drop(tx, token, Dropping(move.repository, self.branch, move.again_at))
+        head, at = refs.branch_by_uid(tx, self.branch).head, move.again_at or move.at
+        with dropping(tx, move.repository, self.branch, head=head, by=By.HIDDEN, at=at) as drops:
+            if move.again_at is None:
+                staging.take(tx, self.tokens, drops)
+            else:  # what the commit took of what is staged here is not known
+                for token in self.tokens:
+                    staging.drop(tx, token, drops)
         fresh = uid(move.at, bytes.fromhex(move.mark))  # a restored branch may still write to one of them
         refs.take(tx, self.branch, self.tokens, fresh=fresh)
 
@@ -128,8 +130,10 @@ class BranchDeleted(Change):
 
     def apply(self, tx: Transaction, move: Moment) -> None:
         gone = refs.branch_by_uid(tx, self.uid)
-        for token in gone.tokens:
-            staging.drop(tx, token, Dropping(move.repository, self.uid, move.again_at or move.at))
+        at = move.again_at or move.at
+        with dropping(tx, move.repository, self.uid, head=gone.head, by=By.BRANCH_DELETED, at=at) as drops:
+            for token in gone.tokens:
+                staging.drop(tx, token, drops)
         refs.delete_branch(tx, move.repository, gone, at=move.at)
 
     def __str__(self) -> str:
@@ -211,6 +215,22 @@ class PolicySet(Change):
 
     def __str__(self) -> str:
         return f"policy of {self.job} set"
+
+
+@dataclass(frozen=True, slots=True)
+class HardDeleteSet(Change):
+    """Hard delete is on, and waits so many microseconds; None: it is off, and nothing is fresh any more."""
+
+    wait: int | None
+    share: str
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        repositories.set_hard_delete(tx, move.repository, self.wait, self.share)
+        if self.wait is None:
+            fresh.forget(tx, move.repository)
+
+    def __str__(self) -> str:
+        return f"hard delete {'off' if self.wait is None else 'on'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,29 +5,19 @@ reference is left alone for a while, however old it is.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from desilt.domain.times import microseconds, moment
 from desilt.records.database import Transaction, among
 
 
-@dataclass(frozen=True, slots=True)
-class Dropping:
-    """Where something staged is dropped, and when."""
-
-    repository: str  # its uid
-    branch: str  # its uid
-    at: datetime
-
-
-def write(tx: Transaction, dropping: Dropping, where: str, *values: object) -> None:
+def write(tx: Transaction, repository: str, branch: str, at: datetime, where: str, *values: object) -> None:
     """The rows of ``staging`` that a condition chooses, at most one of each path, are about to go."""
     tx.execute(
         "INSERT INTO dropped (repository, address, branch, path, dropped_at) "
         f"SELECT ?, address, ?, path, ? FROM staging WHERE address IS NOT NULL AND {where} "
         "ON CONFLICT (repository, address, branch, path) DO UPDATE SET dropped_at = excluded.dropped_at",
-        *(dropping.repository, dropping.branch, microseconds(dropping.at), *values),
+        *(repository, branch, microseconds(at), *values),
     )
 
 

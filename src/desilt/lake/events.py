@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from desilt.domain.times import microseconds, moment
 from desilt.lake.change import Change, Moment
@@ -57,6 +57,36 @@ class MarksFollowed(Change):
 
     def __str__(self) -> str:
         return f"run {self.run} follows up what is marked"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardsClaimed(Change):
+    """A worker of hard delete removes so many objects: a database that does not know would show some of them."""
+
+    releases: ClassVar[bool] = True  # cut off, nothing was claimed: whoever wanted that is gone
+    run: str
+    number: int
+    objects: int
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """What was claimed is on record in the run's folder."""
+
+    def __str__(self) -> str:
+        return f"{self.objects} objects claimed by run {self.run}"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardsRestored(Change):
+    """What hard delete had condemned is staged again: a database that does not know would remove it."""
+
+    releases: ClassVar[bool] = True  # cut off, nothing was staged: whoever wanted that tries again
+    objects: int
+
+    def apply(self, tx: Transaction, move: Moment) -> None:
+        """Entries that are staged are not in the journal."""
+
+    def __str__(self) -> str:
+        return f"{self.objects} objects restored that hard delete had condemned"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
-from desilt.records.removals import MARKS, SETTLED, State, Tombstone
+from desilt.records.removals import DISCARDS, MARKS, SETTLED, State, Tombstone
 from desilt.repository.gate import Batch, Held, Reliance, Safety, Standing
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
@@ -143,6 +143,8 @@ class LakeGate:
                 back[address] = "it was restored since"
             elif stone.state in MARKS:
                 back[address] = f"run {stone.run} has marked it for the store to remove"
+            elif stone.state in DISCARDS:
+                back[address] = "hard delete removes it"
             elif stone.state is State.TRASHED:
                 back[address] = f"run {stone.run} moved it to the trash"
             elif stone.state in (State.REMOVED, State.GONE) and (relies_on.rules or stone.condemned_at >= lately):

@@ -12,11 +12,11 @@ from datetime import datetime
 from desilt.domain.history import Commit, new_commit
 from desilt.domain.times import SECOND
 from desilt.errors import BadRequest, BranchMoved, Conflict, Dirty, NothingToCommit
-from desilt.lake import bases, commit_time, commits, refs, returned, staging
+from desilt.lake import bases, commit_time, commits, journal, refs, repositories, returned, staging
 from desilt.lake.apply import apply
 from desilt.lake.changes import AreasTaken, HeadMoved, TablesBack, committed
 from desilt.lake.core import Core
-from desilt.lake.dropped import Dropping
+from desilt.lake.dropping import By, dropping
 from desilt.lake.merge import Strategy, merge
 from desilt.lake.moves import moving, settle
 from desilt.lake.partitions import new_uid
@@ -203,11 +203,13 @@ class Committer:
             at += SECOND  # what was collected does not come back, even if a clock stands still
 
     def _forget(self, branch: str, seen: LakeBranch) -> None:
-        """Drop sealed areas that change nothing."""
+        """Drop sealed areas that change nothing; not those of a commit that was cut off, and may yet be made."""
         with self._core.database.write() as tx:
+            repositories.writing(tx, self._core.uid)
             now = refs.branch(tx, self._core.uid, branch, lock="alone")
-            if (now.head, now.sealed) == (seen.head, seen.sealed):
+            if (now.head, now.sealed) == (seen.head, seen.sealed) and not journal.has_next(self._core, tx):
                 at = self._core.clock()
-                for token in seen.sealed:
-                    staging.drop(tx, token, Dropping(self._core.uid, now.uid, at))
+                with dropping(tx, self._core.uid, now.uid, head=now.head, by=By.NOTHING, at=at) as drops:
+                    for token in seen.sealed:
+                        staging.drop(tx, token, drops)
                 refs.take(tx, now.uid, seen.sealed, fresh=new_uid(at))

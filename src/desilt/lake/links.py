@@ -9,9 +9,9 @@ from desilt.domain.entry import AddressType, Entry, new_path
 from desilt.domain.ticket import Ticket, sign, verify
 from desilt.domain.times import microseconds, nanoseconds
 from desilt.errors import BadRequest, BadTicket, NotFound
-from desilt.lake import refs, repositories, staging, tickets
+from desilt.lake import fresh, refs, repositories, staging, tickets
 from desilt.lake.core import Core
-from desilt.lake.dropped import Dropping
+from desilt.lake.dropping import By, dropping
 from desilt.lake.partitions import Partitions
 from desilt.lake.upload import About, Metered
 from desilt.records import removals as tombstones
@@ -70,7 +70,9 @@ def link(core: Core, branch: str, path: str, token: str, about: About, *, checks
             raise BadTicket(path, "was made for another branch")
         tickets.use(tx, ticket, now=core.clock())
         tombstones.refuse_gone(tx, core.uid, ticket.address, path)
-        staging.stage(tx, on.token, key, encode_entry(entry), Dropping(core.uid, on.uid, core.clock()))
+        fresh.add(tx, core.uid, entry.address, entry.size)
+        with dropping(tx, core.uid, on.uid, head=on.head, by=By.OVERWRITTEN, at=core.clock()) as drops:
+            staging.stage(tx, on.token, key, encode_entry(entry), drops)
     return entry
 
 
@@ -108,5 +110,6 @@ def stage_elsewhere(core: Core, branch: str, path: str, uri: str, about: About, 
     with core.database.write() as tx:
         repositories.writing(tx, core.uid)
         on = refs.branch(tx, core.uid, branch, lock="shared")
-        staging.stage(tx, on.token, key, encode_entry(entry), Dropping(core.uid, on.uid, core.clock()))
+        with dropping(tx, core.uid, on.uid, head=on.head, by=By.OVERWRITTEN, at=core.clock()) as drops:
+            staging.stage(tx, on.token, key, encode_entry(entry), drops)
     return entry

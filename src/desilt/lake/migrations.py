@@ -147,5 +147,25 @@ def to_5(_tx: Transaction, run: Run) -> None:
         )
 
 
-STEPS: tuple[Step, ...] = (to_2, to_3, to_4, to_5)
+def to_6(_tx: Transaction, run: Run) -> None:
+    """Hard delete knows what was uploaded and never committed.
+
+    An older desilt that is still open would commit and leave that as it is; without ``moves_made`` it cannot.
+    """
+    run("ALTER TABLE moves_made RENAME TO move_marks")
+    run("ALTER TABLE repositories ADD COLUMN discard_after {int}")
+    run("ALTER TABLE repositories ADD COLUMN discard_share TEXT NOT NULL DEFAULT ''")
+    run(
+        "CREATE TABLE fresh (repository TEXT NOT NULL, address TEXT NOT NULL, size_bytes {int} NOT NULL, "
+        "PRIMARY KEY (repository, address)) {clustered}"
+    )
+    run(
+        "CREATE TABLE discarded (repository TEXT NOT NULL, address TEXT NOT NULL, path {blob} NOT NULL, "
+        "branch TEXT NOT NULL, value {blob} NOT NULL, head TEXT NOT NULL, dropped_by TEXT NOT NULL, wait_until {int}, "
+        "PRIMARY KEY (repository, address, path)) {clustered}"
+    )
+    run("CREATE INDEX discarded_by_time ON discarded (repository, wait_until)")
+
+
+STEPS: tuple[Step, ...] = (to_2, to_3, to_4, to_5, to_6)
 """From each version to the next; new ones are appended."""

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from desilt.domain.record import Record
 from desilt.errors import Conflict, DesiltError, MissingTable, StorageFailed, WentBack
-from desilt.lake import changes, commits, intents, journal, repositories, restored, returned
+from desilt.lake import changes, commits, intents, journal, refs, repositories, restored, returned
 from desilt.lake.change import Change, Moment, facts, read
 from desilt.lake.core import Core
 from desilt.lake.events import GivenUp
@@ -63,12 +63,15 @@ class Move:
 
 
 @contextmanager
-def moving(core: Core) -> Iterator[Move]:
-    """A transaction of its own that moves something."""
+def moving(core: Core, *, alone: bool = False) -> Iterator[Move]:
+    """A transaction of its own that moves something; ``alone``, while nobody stages anything."""
     mark, made = intend(core), None
     try:
-        with core.database.write() as tx, moving_in(tx, core, mark) as made:
-            yield made
+        with core.database.write() as tx:
+            if alone:
+                repositories.condemning(tx, core.uid)
+            with moving_in(tx, core, mark) as made:
+                yield made
     except DesiltError:
         if made is None or not made.on_record:  # it was refused
             with suppress(StorageFailed), core.database.write() as tx:
@@ -135,7 +138,7 @@ def settle(core: Core) -> None:
         intents.forget(tx, core.uid, mark)
         if repositories.generation(tx, core.uid) != record.follows:
             return  # it was only under way
-        if needed is None or _releases(record) or not fits(tx, core, record, needed):
+        if needed is None or _releases(record) or not fits(tx, core, record, needed) or not _sealed(tx, record):
             supersede(tx, core, mark, record.generation, GivenUp(record.generation))
             return
         redo(tx, core, record)
@@ -168,6 +171,12 @@ def check(core: Core) -> None:
     """
     cut_off(core)
     journal.verify(core)
+
+
+def _sealed(tx: Transaction, record: Record) -> bool:
+    """Whether the staging areas that a move takes are still there: what was reset does not become a commit."""
+    taken = [change for change in map(read, record.changes) if isinstance(change, changes.AreasTaken)]
+    return all(set(one.tokens) <= refs.sealed_for(tx, one.branch) for one in taken)
 
 
 def _releases(record: Record) -> bool:

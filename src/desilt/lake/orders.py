@@ -16,6 +16,7 @@ from desilt.records import holds
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.holds import Hold, HoldKind
+from desilt.records.removals import State
 
 ID_BYTES = 4
 
@@ -33,7 +34,9 @@ class LakeOrders:
         with moving(core) as move:  # nothing is condemned between a look and the order
             tx = move.tx
             if kind is HoldKind.ADDRESS:
-                tombstones.refuse_gone(tx, core.uid, value, value)
+                stone = tombstones.find(tx, core.uid, value)
+                if stone is None or stone.state is not State.DISCARDED:  # that one waits, and is kept by this
+                    tombstones.refuse_gone(tx, core.uid, value, value)
                 if not is_there:
                     raise NotFound("object", value, "see `desilt lake stat` for the address of a path")
             named = {

@@ -96,6 +96,11 @@ def former_branches(tx: Transaction, repository: str) -> dict[str, str]:
     return {str(uid): str(name) for uid, name in rows}
 
 
+def sealed_for(tx: Transaction, branch_uid: str) -> set[str]:
+    """The sealed staging areas of a branch, if there are any."""
+    return {str(token) for (token,) in tx.rows("SELECT token FROM sealed WHERE branch = ?", branch_uid)}
+
+
 def move(tx: Transaction, branch_uid: str, *, head: str) -> None:
     if not tx.execute("UPDATE branches SET head = ? WHERE uid = ?", head, branch_uid):
         raise NotFound("branch with uid", branch_uid)

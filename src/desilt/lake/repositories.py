@@ -79,13 +79,13 @@ def generation(tx: Transaction, uid: str) -> int:
 
 def mark_at(tx: Transaction, uid: str, generation: int) -> str:
     """What tells this move of refs from another with the same number; "" for one that was never made here."""
-    row = tx.one("SELECT mark FROM moves_made WHERE repository = ? AND generation = ?", uid, generation)
+    row = tx.one("SELECT mark FROM move_marks WHERE repository = ? AND generation = ?", uid, generation)
     return str(row[0]) if row else ""
 
 
 def marks(tx: Transaction, uid: str) -> dict[int, str]:
     """The mark of every move."""
-    rows = tx.each("SELECT generation, mark FROM moves_made WHERE repository = ?", uid)
+    rows = tx.each("SELECT generation, mark FROM move_marks WHERE repository = ?", uid)
     return {int(generation): str(mark) for generation, mark in rows}
 
 
@@ -104,7 +104,7 @@ def begin_move(tx: Transaction, uid: str, *, number: int | None = None) -> tuple
 
 def end_move(tx: Transaction, uid: str, generation: int, mark: str) -> None:
     """The move is made."""
-    tx.execute("INSERT INTO moves_made (repository, generation, mark) VALUES (?, ?, ?)", uid, generation, mark)
+    tx.execute("INSERT INTO move_marks (repository, generation, mark) VALUES (?, ?, ?)", uid, generation, mark)
 
 
 def undo_move(tx: Transaction, uid: str, before: int) -> None:
@@ -145,6 +145,33 @@ def counted(tx: Transaction, uid: str) -> dict[str, int]:
     if row is None:
         raise NotFound("repository", uid)
     return dict(zip(ROWS, map(int, row), strict=True))
+
+
+def set_hard_delete(tx: Transaction, uid: str, wait: int | None, share: str) -> None:
+    """How long hard delete waits, in microseconds, and what share of the lake it may remove; None: it is off."""
+    tx.execute("UPDATE repositories SET discard_after = ?, discard_share = ? WHERE uid = ?", wait, share, uid)
+
+
+def head_metaranges(tx: Transaction, uid: str) -> set[str]:
+    """The metaranges of all branches' heads."""
+    rows = tx.rows(
+        "SELECT DISTINCT metarange FROM commits JOIN branches ON branches.repository = commits.repository "
+        "AND branches.head = commits.id WHERE commits.repository = ?",
+        uid,
+    )
+    return {str(row[0]) for row in rows}
+
+
+def count_staged(tx: Transaction, uid: str) -> int:
+    """How many entries all staging areas have, of all branches."""
+    row = tx.one(
+        "SELECT COUNT(*) FROM staging WHERE address IS NOT NULL AND token IN "
+        "(SELECT token FROM branches WHERE repository = ? UNION SELECT sealed.token FROM sealed "
+        "JOIN branches ON branches.uid = sealed.branch WHERE branches.repository = ?)",
+        *(uid, uid),
+    )
+    assert row is not None
+    return int(row[0])
 
 
 def writing(tx: Transaction, uid: str) -> None:

@@ -15,6 +15,7 @@ from desilt.lake import commit_time, links, manifest, ref_changes, refs, reposit
 from desilt.lake.core import Core
 from desilt.lake.editor import LakeEditor
 from desilt.lake.gate import LakeGate
+from desilt.lake.hard_delete import LakeHardDelete
 from desilt.lake.heads import Committer, Signature
 from desilt.lake.layout import LAYOUT
 from desilt.lake.listing import PAGE, CommonPrefix
@@ -50,7 +51,7 @@ class LakeRepository:
         self.uri, self.secret, self.grace, self.records = core.uri, core.secret, core.ticket_life, core.database
         self.argument = core.argument
         self.layout, self.gate, self.editor = LAYOUT, LakeGate(core), LakeEditor(core)
-        self.orders, self.witness = LakeOrders(core), LakeWitness(core)
+        self.orders, self.witness, self.hard_delete = LakeOrders(core), LakeWitness(core), LakeHardDelete(core)
 
     def source(self, executor: Executor) -> LakeSource:
         """The read side, with work done by ``executor``."""

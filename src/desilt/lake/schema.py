@@ -29,6 +29,8 @@ TABLES = (
         quiet_seen_at {int},        -- and where the clock stood then
         secret TEXT NOT NULL,       -- signs tickets, plans and records
         ticket_life {int} NOT NULL, -- microseconds
+        discard_after {int},        -- microseconds that hard delete waits; NULL: it is off
+        discard_share TEXT NOT NULL DEFAULT '', -- of the lake that it may remove within an hour; '': the usual one
         manual_now {int}            -- where the clock stands; NULL: it is the system's
     )""",
     """CREATE TABLE commits (
@@ -103,6 +105,24 @@ TABLES = (
         PRIMARY KEY (repository, address, branch, path)
     ) {clustered}""",
     "CREATE INDEX dropped_by_time ON dropped (repository, dropped_at)",
+    """CREATE TABLE fresh (         -- uploads that are staged and in no commit, from while hard delete was on
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        size_bytes {int} NOT NULL,
+        PRIMARY KEY (repository, address)
+    ) {clustered}""",
+    """CREATE TABLE discarded (     -- where condemned addresses of hard delete were staged last
+        repository TEXT NOT NULL,
+        address TEXT NOT NULL,
+        path {blob} NOT NULL,
+        branch TEXT NOT NULL,     -- its uid
+        value {blob} NOT NULL,    -- as it was staged
+        head TEXT NOT NULL,       -- of the branch then
+        dropped_by TEXT NOT NULL,
+        wait_until {int},         -- until then nobody takes it up: grace, lease or pause; NULL: not decided yet
+        PRIMARY KEY (repository, address, path)
+    ) {clustered}""",
+    "CREATE INDEX discarded_by_time ON discarded (repository, wait_until)",
     """CREATE TABLE tickets (       -- uploads under way that may outlive what their name allows
         repository TEXT NOT NULL,
         address TEXT NOT NULL,
@@ -111,7 +131,7 @@ TABLES = (
         expires_at {int} NOT NULL,
         PRIMARY KEY (repository, address)
     )""",
-    """CREATE TABLE moves_made (       -- every move, each with a mark of its own: a restored database has other marks
+    """CREATE TABLE move_marks (       -- every move, each with a mark of its own: a restored database has other marks
         repository TEXT NOT NULL,
         generation {int} NOT NULL,
         mark TEXT NOT NULL,

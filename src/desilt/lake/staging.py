@@ -12,8 +12,8 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from desilt.lake import dropped
-from desilt.lake.dropped import Dropping
+from desilt.lake import fresh
+from desilt.lake.dropping import Dropping
 from desilt.records.database import Row, Transaction, among
 from desilt.sstable.records import paired
 from desilt.sstable.values import decode_entry
@@ -25,12 +25,15 @@ CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("val
 
 def stage(tx: Transaction, token: str, path: bytes, value: bytes | None, dropping: Dropping) -> None:
     """``path`` now means ``value``; None hides what the commit below has there."""
-    dropped.write(tx, dropping, "token = ? AND path = ?", token, path)
-    tx.execute(
-        "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value, address = excluded.address",
-        *(token, path, value, address_of(path, value)),
+    address, here = address_of(path, value), "token = ? AND path = ?"
+    new = tx.execute(
+        "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?) ON CONFLICT (token, path) DO NOTHING",
+        *(token, path, value, address),
     )
+    if not new:
+        tx.lock_rows(f"SELECT 1 FROM staging WHERE {here}", token, path)  # what it means by now is what is dropped
+        dropping.note(tx, here, token, path)
+        tx.execute(f"UPDATE staging SET value = ?, address = ? WHERE {here}", value, address, token, path)
 
 
 def address_of(path: bytes, value: bytes | None) -> str | None:
@@ -52,24 +55,25 @@ def pointing(tx: Transaction, addresses: Sequence[str]) -> Iterator[tuple[str, s
 
 def unstage(tx: Transaction, token: str, path: bytes, dropping: Dropping) -> int:
     """Forget ``path`` in this one staging area; 0 if it knew nothing of it."""
-    dropped.write(tx, dropping, "token = ? AND path = ?", token, path)
+    dropping.note(tx, "token = ? AND path = ?", token, path)
     return tx.execute("DELETE FROM staging WHERE token = ? AND path = ?", token, path)
 
 
 def drop(tx: Transaction, token: str, dropping: Dropping, prefix: bytes = b"") -> int:
     """Forget everything staged below ``prefix``; how much that was."""
     where, values = _between(prefix)
-    dropped.write(tx, dropping, f"token = ?{where}", token, *values)
+    dropping.note(tx, f"token = ?{where}", token, *values)
     return tx.execute(f"DELETE FROM staging WHERE token = ?{where}", token, *values)
 
 
 def take(tx: Transaction, tokens: Sequence[str], dropping: Dropping) -> None:
     """Forget staging areas, newest first, that have become a commit: only what a newer one hid is dropped."""
+    fresh.take(tx, dropping.repository, tokens)  # before anything is decided on: a path may hide what another has
     for age, token in enumerate(tokens):
         if newer := tokens[:age]:
             marks = ", ".join("?" * len(newer))
             hidden = f"token = ? AND path IN (SELECT path FROM staging WHERE token IN ({marks}))"
-            dropped.write(tx, dropping, hidden, token, *newer)
+            dropping.note(tx, hidden, token, *newer)
     for token in tokens:
         tx.execute("DELETE FROM staging WHERE token = ?", token)
 
@@ -157,7 +161,7 @@ def gather(tx: Transaction, tokens: Sequence[str], into: str, dropping: Dropping
     """Move everything from ``tokens`` (newest first) into one new staging area."""
     for token in reversed(tokens):
         hidden = "token = ? AND path IN (SELECT path FROM staging WHERE token = ?)"
-        dropped.write(tx, dropping, hidden, into, token)
+        dropping.note(tx, hidden, into, token)
         tx.execute(
             "INSERT INTO staging (token, path, value, address) "
             "SELECT ?, path, value, address FROM staging WHERE token = ? "

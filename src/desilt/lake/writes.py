@@ -7,15 +7,16 @@ write removes bytes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TypeVar
 
 from desilt.domain.entry import AddressType, Entry, decode_path, encode_path, encode_prefix, new_path
 from desilt.domain.times import nanoseconds
 from desilt.errors import BadRequest, BranchMoved, NotFound
-from desilt.lake import commits, journal, refs, repositories, staging
+from desilt.lake import commits, fresh, journal, refs, repositories, staging
 from desilt.lake.core import Core
-from desilt.lake.dropped import Dropping
+from desilt.lake.dropping import By, Dropping, dropping
 from desilt.lake.moves import settle
 from desilt.lake.partitions import Partitions, new_uid
 from desilt.lake.refs import LakeBranch
@@ -72,10 +73,10 @@ class Writer:
         def stage(tx: Transaction, on: LakeBranch, values: Sequence[bytes]) -> Entry:
             entry = replace(decode_entry(key, values[0]), path=destination, modified_ns=self._now())
             tombstones.refuse_gone(tx, self._core.uid, entry.address, source)
-            dropping = self._dropping(on)
-            if move:
-                staging.stage(tx, on.token, key, None, dropping)
-            staging.stage(tx, on.token, target, encode_entry(entry), dropping)
+            with self._dropping(tx, on, By.OVERWRITTEN) as drops:
+                if move:
+                    staging.stage(tx, on.token, key, None, drops)
+                staging.stage(tx, on.token, target, encode_entry(entry), drops)
             return entry
 
         return self._amend(branch, [key], stage)
@@ -85,8 +86,9 @@ class Writer:
         keys = [encode_path(path) for path in paths]
 
         def stage(tx: Transaction, on: LakeBranch, _: Sequence[bytes]) -> None:
-            for key in keys:
-                staging.stage(tx, on.token, key, None, self._dropping(on))
+            with self._dropping(tx, on, By.REMOVED) as drops:
+                for key in keys:
+                    staging.stage(tx, on.token, key, None, drops)
 
         self._amend(branch, keys, stage)
 
@@ -102,26 +104,26 @@ class Writer:
                 repositories.writing(tx, self._core.uid)  # what stays staged may move to another area
                 on = refs.branch(tx, self._core.uid, branch, lock="alone")
                 if not journal.has_next(self._core, tx):  # else a commit was cut off since
-                    forgotten = self._forget(tx, on, key, prefix)
+                    with self._dropping(tx, on, By.RESET) as drops:
+                        forgotten = self._forget(tx, on, key, prefix, drops)
                     if not forgotten and key is not None:
                         raise NotFound("staged change at", str(path), f"see `desilt lake diff` on {branch!r}")
                     return forgotten
         raise BranchMoved(branch, "resetting it")
 
-    def _forget(self, tx: Transaction, on: LakeBranch, key: bytes | None, prefix: str | None) -> int:
-        dropping = self._dropping(on)
+    def _forget(self, tx: Transaction, on: LakeBranch, key: bytes | None, prefix: str | None, drops: Dropping) -> int:
         if key is None and prefix is None:
-            forgotten = sum(staging.drop(tx, token, dropping) for token in on.tokens)
+            forgotten = sum(staging.drop(tx, token, drops) for token in on.tokens)
             refs.restart(tx, on, token=new_uid(self._core.clock()))
             return forgotten
         if on.sealed:
             token = new_uid(self._core.clock())
-            staging.gather(tx, on.tokens, token, dropping)
+            staging.gather(tx, on.tokens, token, drops)
             refs.restart(tx, on, token=token)
             on = replace(on, token=token, sealed=())
         if key is not None:
-            return staging.unstage(tx, on.token, key, dropping)
-        return staging.drop(tx, on.token, dropping, encode_prefix(str(prefix)))
+            return staging.unstage(tx, on.token, key, drops)
+        return staging.drop(tx, on.token, drops, encode_prefix(str(prefix)))
 
     def _upload(self, branch: str, path: str) -> Upload:
         """A new address of ``branch``, held by nothing but its ticket."""
@@ -134,7 +136,9 @@ class Writer:
             on = upload.finish(tx)
             if source is not None:  # what is gone by now is not to live on as a copy
                 tombstones.refuse_gone(tx, self._core.uid, source.address, source.path)
-            staging.stage(tx, on.token, key, encode_entry(entry), self._dropping(on))
+            fresh.add(tx, self._core.uid, entry.address, entry.size)
+            with self._dropping(tx, on, By.OVERWRITTEN) as drops:
+                staging.stage(tx, on.token, key, encode_entry(entry), drops)
         return entry
 
     def _amend(
@@ -163,8 +167,8 @@ class Writer:
                     return stage(tx, now, there)
         raise BranchMoved(branch, "changing it")
 
-    def _dropping(self, on: LakeBranch) -> Dropping:
-        return Dropping(self._core.uid, on.uid, self._core.clock())
+    def _dropping(self, tx: Transaction, on: LakeBranch, by: By) -> AbstractContextManager[Dropping]:
+        return dropping(tx, self._core.uid, on.uid, head=on.head, by=by, at=self._core.clock())
 
     def _now(self) -> int:
         return nanoseconds(self._core.clock())

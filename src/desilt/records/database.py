@@ -50,6 +50,9 @@ class Transaction(Protocol):
     def lock(self, name: str, *, shared: bool = False) -> None:
         """Wait for ``name`` until this transaction ends, in the order of asking: no stream of others overtakes."""
 
+    def lock_rows(self, sql: str, *values: object) -> None:
+        """Nobody else changes, deletes or locks the rows that a query finds until this transaction ends."""
+
     def alone(self) -> None:
         """Wait until no other transaction that called this is open."""
 

@@ -126,6 +126,14 @@ def write_result(tx: Transaction, repository: str, run: str, done: BatchRow, *, 
     )
 
 
+def record(tx: Transaction, repository: str, run: str, number: int, *, at: datetime) -> None:
+    """A batch that was written with its results: when that was."""
+    tx.execute(
+        "UPDATE batches SET recorded_at = ? WHERE repository = ? AND run = ? AND number = ?",
+        *(microseconds(at), repository, run, number),
+    )
+
+
 def over_since(tx: Transaction, repository: str, run: str, number: int) -> datetime | None:
     """When a batch's results were written down, or its run was given up; None: it may still be at work."""
     row = tx.one(
@@ -145,12 +153,19 @@ def total(rows: Iterable[BatchRow]) -> BatchRow:
     return BatchRow(-1, "", *(sum(column) for column in columns))
 
 
-def removed_since(tx: Transaction, repository: str, since: datetime) -> tuple[int, int]:
-    """Objects and bytes that runs removed at ``since`` or later, without ranges and metaranges."""
+def removed_since(
+    tx: Transaction, repository: str, since: datetime, *, only: str | None = None, but: str | None = None
+) -> tuple[int, int]:
+    """Objects and bytes that runs removed at ``since`` or later, without ranges and metaranges.
+
+    Of all jobs, ``only`` of one, or of all ``but`` one.
+    """
+    of_job = "run {} (SELECT id FROM runs WHERE runs.repository = batches.repository AND job = ?)"
+    which = "" if only is None and but is None else f" AND {of_job.format('IN' if only else 'NOT IN')}"
     row = tx.one(
         "SELECT COALESCE(SUM(removed), 0), COALESCE(SUM(removed_bytes), 0) FROM batches "
-        "WHERE repository = ? AND recorded_at >= ? AND tables = 0",
-        *(repository, microseconds(since)),
+        f"WHERE repository = ? AND recorded_at >= ? AND tables = 0{which}",
+        *(repository, microseconds(since), *(one for one in (only, but) if one is not None)),
     )
     assert row is not None
     return int(row[0]), int(row[1])

@@ -104,6 +104,9 @@ class PostgreSQLTransaction:
         kind = "_shared" if shared else ""
         self.execute(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(?, 0))", name)
 
+    def lock_rows(self, sql: str, *values: object) -> None:
+        self.execute(f"{sql} FOR UPDATE", *values)
+
     def alone(self) -> None:
         self.execute("SELECT pg_advisory_xact_lock(?)", ADVISORY_LOCK)
 

@@ -17,11 +17,13 @@ from desilt.domain.times import microseconds, moment
 from desilt.errors import Gone
 from desilt.records.database import Row, Transaction, among
 
+HARD_DELETE = "harddelete"  # whose tombstones have no run until a worker claims them
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
 UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
 MARKED = "state IN ('marked', 'tagged', 'tagging failed', 'removing')"  # hidden, and left to the store to remove
-MAY_BE_THERE = f"{UNSETTLED} AND NOT ({MARKED})"
+LEFT_TO_HARD_DELETE = "state IN ('discarded', 'claimed')"  # nothing points to them, and its workers remove them
+MAY_BE_THERE = f"{UNSETTLED} AND NOT ({MARKED}) AND NOT ({LEFT_TO_HARD_DELETE})"
 
 
 class State(StrEnum):
@@ -36,12 +38,16 @@ class State(StrEnum):
     TAGGED = "tagged"  # hidden, and tagged: the store's own rule removes it
     REMOVING = "removing"  # it was marked, and a later run is about to remove it
     TAG_FAILED = "tagging failed"  # hidden; the store refused the tag, and the next run tries again
+    DISCARDED = "discarded"  # its last staged reference is gone: hard delete removes it after a while
+    CLAIMED = "claimed"  # a worker of hard delete is about to remove it, and nobody brings it back
     RESTORING = "restoring"  # on its way back from the trash
     RESTORED = "restored"  # brought back: whoever pointed to it can read it again
 
 
 MARKS = (State.MARKED, State.TAGGED, State.TAG_FAILED, State.REMOVING)
 """Hidden from readers, and removed by the store or a later run."""
+DISCARDS = (State.DISCARDED, State.CLAIMED)
+"""Left to the workers of hard delete."""
 SETTLED = (State.REMOVED, State.GONE, State.TRASHED, State.FAILED, State.RESTORED)
 """Whoever condemned the object is done with it; in any other state, one of a later desilt too, it is nobody else's."""
 KNOWN = {one.value: one for one in State}
@@ -90,6 +96,22 @@ def turn(tx: Transaction, repository: str, run: str, addresses: Iterable[str], s
     tx.execute_many(
         "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
         ((state, repository, address, run, State.CONDEMNED) for address in addresses),
+    )
+
+
+def claim(tx: Transaction, repository: str, addresses: Iterable[str], *, run: str, batch: int) -> None:
+    """Some that hard delete condemned are about to be removed by ``run``; from here on nobody brings them back."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ?, run = ?, batch = ? WHERE repository = ? AND address = ? AND state IN (?, ?)",
+        ((State.CLAIMED, run, batch, repository, address, *DISCARDS) for address in addresses),
+    )
+
+
+def end_claim(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str) -> None:
+    """What became of some that ``run`` has claimed."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ? WHERE repository = ? AND address = ? AND run = ? AND state = ?",
+        ((state, repository, address, run, State.CLAIMED) for address in addresses),
     )
 
 
@@ -143,6 +165,25 @@ def total_in(tx: Transaction, repository: str, *states: str, run: str | None = N
     )
     assert row is not None
     return int(row[0]), int(row[1])
+
+
+def unsettled_in(tx: Transaction, repository: str, state: State) -> tuple[int, int, datetime | None]:
+    """How many objects are in a ``state`` that is not settled, their bytes, and when the first was condemned."""
+    row = tx.one(
+        "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0), MIN(condemned_at) FROM tombstones "
+        f"WHERE repository = ? AND {UNSETTLED} AND state = ?",
+        *(repository, state),
+    )
+    assert row is not None
+    return int(row[0]), int(row[1]), None if row[2] is None else moment(row[2])
+
+
+def left_to_hard_delete(tx: Transaction, repository: str) -> list[str]:
+    """The addresses that its workers remove, and nobody else."""
+    rows = tx.rows(
+        f"SELECT address FROM tombstones WHERE repository = ? AND {UNSETTLED} AND {LEFT_TO_HARD_DELETE}", repository
+    )
+    return [str(row[0]) for row in rows]
 
 
 def find(tx: Transaction, repository: str, address: str) -> Tombstone | None:

@@ -107,6 +107,9 @@ class SQLiteTransaction:
     def lock(self, name: str, *, shared: bool = False) -> None:
         """Writers take turns anyway."""
 
+    def lock_rows(self, sql: str, *values: object) -> None:
+        """So they do with rows."""
+
     def alone(self) -> None:
         """Every write transaction is, here."""
 

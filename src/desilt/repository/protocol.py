@@ -17,6 +17,7 @@ from desilt.records.database import Database
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.editor import HistoryEditor
 from desilt.repository.gate import Gate
+from desilt.repository.hard_delete import HardDelete
 from desilt.repository.source import Source
 from desilt.repository.witness import Witness
 
@@ -80,6 +81,10 @@ class Repository(Protocol):
 
     @property
     def editor(self) -> HistoryEditor | None: ...
+
+    @property
+    def hard_delete(self) -> HardDelete | None:
+        """None: repositories of this kind drop nothing at once."""
 
     @property
     def orders(self) -> Holds: ...

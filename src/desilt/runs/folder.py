@@ -43,6 +43,11 @@ class Folder:
         return f"{self.root}outcome/"
 
     @property
+    def claimed(self) -> str:
+        """What a worker of hard delete was about to remove."""
+        return f"{self.root}claimed/"
+
+    @property
     def ranges(self) -> str:
         """The names of the ranges that were judged."""
         return f"{self.root}inputs/ranges.txt"

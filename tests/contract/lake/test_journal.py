@@ -159,7 +159,7 @@ def test_what_keeps_something_and_is_cut_off_is_carried_out_by_the_next_move(lak
     with lake.database.read() as tx:
         assert repositories.mark_at(tx, busy.uid, last.generation) == last.mark
     found["tags"] = [row for row in found["tags"] if row[1] != "next"]
-    found["moves_made"] = [row for row in found["moves_made"] if row[1] <= last.generation]
+    found["move_marks"] = [row for row in found["move_marks"] if row[1] <= last.generation]
     assert refs_of(found) == wanted
     assert moves.cut_off(busy.core) is None
 
@@ -171,8 +171,8 @@ def test_what_releases_something_and_is_cut_off_is_given_up(lake, busy, act):
     cut_off(busy, act)
     moves.settle(busy.core)
     found = refs_of(backup(lake.database))
-    assert {name: found[name] for name in found if name != "moves_made"} == {
-        name: before[name] for name in before if name != "moves_made"
+    assert {name: found[name] for name in found if name != "move_marks"} == {
+        name: before[name] for name in before if name != "move_marks"
     }
     assert did(newest(busy)) == ["GivenUp"]
     moves.check(busy.core)
@@ -421,8 +421,8 @@ def test_given_up_it_goes_on_from_where_it_is(lake, lost):
     before = refs_of(backup(lake.database))
     recover(repo, give_up=True)
     found = refs_of(backup(lake.database))
-    assert {name: found[name] for name in found if name != "moves_made"} == {
-        name: before[name] for name in before if name != "moves_made"
+    assert {name: found[name] for name in found if name != "move_marks"} == {
+        name: before[name] for name in before if name != "move_marks"
     }
     moves.check(repo.core)
     committed(repo, "main", other="9")

@@ -32,7 +32,7 @@ SCHEMAS = Path(__file__).parent / "schemas"
 """The tables of every version, as the desilt of that time made them."""
 
 RENAMED = {("commits", "inserted"): "added", ("commits", "let_go_at"): "released_at"}  # by versions 3 and 5
-RENAMED_TABLES = {"moves": "moves_made", "journal": "moves_made"}  # by versions 4 and 5
+RENAMED_TABLES = {"moves": "move_marks", "journal": "move_marks", "moves_made": "move_marks"}  # by versions 4 to 6
 
 UNKNOWN = {
     "repositories": {

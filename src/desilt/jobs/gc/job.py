@@ -78,6 +78,7 @@ def mark(work: Work[Options]) -> Mark:
         marked = recorded.marked()
         staged = source.staged(run)
         dropped = source.dropped(run, work.dropped_since(options.dropped_for))
+        discarded = recorded.discarded()  # after what is staged, which may be dropped meanwhile
     with stage("commits and ranges"):
         committed = read_committed(work, recorded)
     with stage("inventory"):
@@ -96,6 +97,7 @@ def mark(work: Work[Options]) -> Mark:
             Reason.TICKET: [uploads.file],
             Reason.RESTORED: [restored],
             Reason.MARKED: [marked],
+            Reason.DISCARDED: [discarded],
             Reason.HELD: [committed.ordered],
             Reason.DROPPED: [dropped],
             Reason.COMMITTED: committed.files,

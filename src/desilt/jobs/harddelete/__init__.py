@@ -1,0 +1,1 @@
+"""Hard delete: what was never committed, and what nothing points to any more, removed by workers."""
