@@ -1,0 +1,132 @@
+"""What the five have in common: branches, staging areas and commits in a key-value store without transactions.
+
+branch/<name>            Bough
+staging/<token>/<path>   an address, REMOVED, or what has an address
+commit/<id>              (path, address) pairs
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from desilt.testing.explore.acts import Flow, Steps, drop, get, put, put_if, scan
+from desilt.testing.explore.model import Pointer
+from desilt.testing.explore.world import Blob, Declined, Rows, Visit, World
+
+REMOVED = "(removed)"
+
+
+class Bough(NamedTuple):
+    """A branch: its commit, the staging token that is written to, and those that are being committed."""
+
+    head: str = "c0"
+    token: str = "T0"
+    sealed: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return (self.token, *self.sealed)
+
+    def fresh(self) -> "Bough":
+        """With a new token, and nothing sealed."""
+        return self._replace(token=following(self.token), sealed=())
+
+    def __str__(self) -> str:
+        return " + ".join((self.head, *reversed(self.sealed), self.token))
+
+
+def following(name: str) -> str:
+    """``T1`` after ``T0``."""
+    return f"{name[:-1]}{int(name[-1]) + 1}"
+
+
+def start(store: Mapping[str, Hashable], objects: Mapping[str, Blob] | Iterable[str] = ()) -> World:
+    """One branch, one empty commit, and what is given besides."""
+    blobs = objects if isinstance(objects, Mapping) else {address: Blob(address) for address in objects}
+    return World(Rows({"branch/main": Bough(), "commit/c0": (), **store}), Rows(blobs))
+
+
+def address_of(value: Any) -> str:
+    return str(value if isinstance(value, str) else value.address)
+
+
+def pointers(world: World) -> Iterable[Pointer]:
+    """Committed entries, and staged ones that people see."""
+    visit = Visit(world)
+    for commit, entries in visit.scan("commit/"):
+        yield from (Pointer(f"{path} of commit {commit}", address) for path, address in entries)
+    for name, on in visit.scan("branch/"):
+        together: dict[str, Any] = {}
+        for token in reversed(on.tokens):
+            together |= dict(visit.scan(f"staging/{token}/"))
+        for path, value in together.items():
+            if value != REMOVED:
+                yield Pointer(f"{path} staged on {name}", address_of(value))
+
+
+def held(world: World) -> frozenset[str]:
+    """By commits and by every staging area of a branch."""
+    visit = Visit(world)
+    found = {address for _, entries in visit.scan("commit/") for _, address in entries}
+    for _, on in visit.scan("branch/"):
+        found |= {address_of(value) for token in on.tokens for _, value in visit.scan(f"staging/{token}/")}
+    return frozenset(found)
+
+
+def standing(branch: str) -> Steps:
+    """The branch, as it is read once."""
+    on = yield get(f"branch/{branch}")
+    if on is None:
+        raise Declined("no such branch")
+    return on
+
+
+def found(on: Bough, path: str) -> Steps:
+    """What a path means on a branch: the token it is staged under, or an empty one, and its value."""
+    for token in on.tokens:
+        value = yield get(f"staging/{token}/{path}")
+        if value is not None:
+            return (token, None if value == REMOVED else value)
+    committed = yield get(f"commit/{on.head}")
+    return ("", dict(committed or ()).get(path))
+
+
+def seal(branch: str) -> Steps:
+    """First part of a commit as it is today: writes go to a new token."""
+    on = yield from standing(branch)
+    sealed = on._replace(token=following(on.token), sealed=on.tokens)
+    if not (yield put_if(f"branch/{branch}", sealed, was=on)):
+        raise Declined("others were faster")
+    return sealed
+
+
+def settle(branch: str, sealed: Bough) -> Steps:
+    """The rest of it: read what is sealed, write the commit, move the branch."""
+    changes: dict[str, Any] = {}
+    for token in reversed(sealed.sealed):
+        changes |= dict((yield scan(f"staging/{token}/")))
+    below = yield get(f"commit/{sealed.head}")
+    content = {**dict(below or ()), **{path: address_of(value) for path, value in changes.items()}}
+    made = following(sealed.head)
+    yield put(f"commit/{made}", tuple(sorted(pair for pair in content.items() if pair[1] != REMOVED)))
+    if not (yield put_if(f"branch/{branch}", sealed._replace(head=made, sealed=()), was=sealed)):
+        raise Declined("others were faster")
+    return made
+
+
+def commit(branch: str = "main") -> Flow:
+    """A commit as it is today."""
+
+    def flow() -> Steps:
+        sealed = yield from seal(branch)
+        yield from settle(branch, sealed)
+
+    return flow
+
+
+def hide(on: Bough, path: str) -> Steps:
+    """A path goes from a branch: its staged entry, and what a commit has below it."""
+    committed = yield get(f"commit/{on.head}")
+    if path in dict(committed or ()):
+        yield put(f"staging/{on.token}/{path}", REMOVED)
+    else:
+        yield drop(f"staging/{on.token}/{path}")
