@@ -14,7 +14,7 @@ from desilt.errors.base import sentence
 from desilt.jobs.explain.explain import explain as find_out
 from desilt.jobs.explain.explanation import OUTSIDE, REMOVED, Explanation, HoldingCommit, Removal
 from desilt.records.holds import Hold, HoldKind
-from desilt.records.removals import State
+from desilt.records.removals import HARD_DELETE, State
 from desilt.repository.protocol import Repository
 from desilt.runs.steps import Action
 
@@ -33,6 +33,9 @@ DONE: dict[str, str] = {
     "`desilt retention restore` brings it back",
     State.REMOVING: "marked by run {run} on {at} UTC by {rule}, and is about to be removed",
     State.FAILED: "condemned by run {run} on {at} UTC by rule {rule!r}, and the store failed to remove it",
+    State.DISCARDED: "condemned by hard delete on {at} UTC ({rule}); until a worker claims it, "
+    "`desilt harddelete restore` stages it again",
+    State.CLAIMED: "condemned by hard delete on {at} UTC ({rule}), and claimed by its worker {run}",
     State.RESTORING: "moved to the trash by run {run} on {at} UTC by rule {rule!r}, and is on its way back: give the "
     "same `desilt restore` again to finish it",
     State.RESTORED: "removed by run {run} on {at} UTC by rule {rule!r}, and restored on {back} UTC",
@@ -89,6 +92,7 @@ def answer(one: Explanation) -> str:
         Reason.TICKET: f"is kept: an upload under way may still ask for it{ticket}, until {until}",
         Reason.HELD: f"is kept: hold {one.orders[0].id if one.orders else ''} orders it",
         Reason.MARKED: f"is gone for readers: it was {told}",
+        Reason.DISCARDED: f"is about to be removed: it was never committed, and was {told}",
         Reason.RESTORED: f"is kept: nothing holds it, but it was {told}, and is left alone until {until}",
         Reason.DROPPED: f"is kept for now: nothing holds it, but {was_staged(one)}, and somebody may be reading it; "
         f"it is left alone until {until}",
@@ -98,7 +102,7 @@ def answer(one: Explanation) -> str:
         Reason.YOUNG: f"is kept for now: nothing holds it, but it is too young to be removed, until {until}",
         Reason.UNREFERENCED: "would be removed by the next run: no commit, staging area or ticket holds it",
     }
-    return f"{name} {said[reason]}{'' if reason is Reason.MARKED else condemned}."
+    return f"{name} {said[reason]}{'' if reason in (Reason.MARKED, Reason.DISCARDED) else condemned}."
 
 
 def done(removal: Removal) -> str:
@@ -107,6 +111,10 @@ def done(removal: Removal) -> str:
     said = DONE.get(removal.state, other)  # a later desilt may know more states
     if removal.state == State.RESTORING and removal.action == Action.MARK:
         said = BACK_FROM_A_MARK
+    if removal.run == HARD_DELETE and removal.state == State.RESTORED:
+        said = "condemned by hard delete on {at} UTC ({rule}), and restored on {back} UTC"
+    if removal.job == HARD_DELETE and removal.state == State.REMOVED:
+        said = "removed by hard delete, run {run}: condemned on {at} UTC ({rule})"
     return said.format(run=removal.run, at=when(removal.at), rule=removal.rule, back=back)
 
 

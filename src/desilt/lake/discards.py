@@ -11,7 +11,7 @@ from datetime import datetime
 
 from desilt.domain.entry import decode_path
 from desilt.domain.times import microseconds, moment
-from desilt.records import holds
+from desilt.records import holds, removals
 from desilt.records.database import Row, Transaction, among
 from desilt.records.holds import Hold, HoldKind
 from desilt.records.removals import COLUMNS, HARD_DELETE, State
@@ -138,6 +138,13 @@ def forget(tx: Transaction, repository: str, addresses: Iterable[str]) -> None:
     tx.execute_many(
         "DELETE FROM discarded WHERE repository = ? AND address = ?", ((repository, one) for one in addresses)
     )
+
+
+def forget_all(tx: Transaction, repository: str, *, at: datetime) -> None:
+    """Whatever waits is left to the collector: nobody knows any more that nothing points to it."""
+    addresses = removals.left_to_hard_delete(tx, repository)
+    removals.release(tx, repository, addresses, at=at)
+    tx.execute("DELETE FROM discarded WHERE repository = ?", repository)
 
 
 def every(tx: Transaction, repository: str) -> Iterator[DiscardRow]:

@@ -115,6 +115,14 @@ def end_claim(tx: Transaction, repository: str, run: str, addresses: Iterable[st
     )
 
 
+def release(tx: Transaction, repository: str, addresses: Iterable[str], *, at: datetime) -> None:
+    """Some that hard delete condemned are tombstones no longer."""
+    tx.execute_many(
+        "UPDATE tombstones SET state = ?, restored_at = ? WHERE repository = ? AND address = ? AND state IN (?, ?)",
+        ((State.RESTORED, microseconds(at), repository, address, *DISCARDS) for address in addresses),
+    )
+
+
 def lift(tx: Transaction, repository: str, run: str, addresses: Iterable[str], state: str, *, at: datetime) -> None:
     """Some that ``run`` removed are brought back: :attr:`State.RESTORING`, then :attr:`State.RESTORED`."""
     tx.execute_many(

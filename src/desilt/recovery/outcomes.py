@@ -101,7 +101,7 @@ def revise(repository: LakeRepository, lock: Lock) -> None:
         # one that was on its way back from a mark may carry a tag: it stays hidden until somebody restores it again
         if one.state in UNSURE and not (one.state is State.RESTORING and one.run in marking)
     ]
-    looked = at_once(lambda one: _is_there(repository, repository.prefix + one.address), unsure, MOST_AT_ONCE)
+    looked = at_once(lambda one: is_there(repository, repository.prefix + one.address), unsure, MOST_AT_ONCE)
     back = [stone for stone, there in looked if there]
     with repository.database.write() as tx:
         locks.check(tx, lock)
@@ -220,9 +220,9 @@ def _remember(repository: LakeRepository, lock: Lock, plan: Plan, batch: Recover
 
 def where(repository: LakeRepository, plan: Plan, address: str, *, marked: bool) -> State | None:
     """What became of an object that a run may have removed; None if it is where it was, and was not marked."""
-    if _is_there(repository, repository.prefix + address):
+    if is_there(repository, repository.prefix + address):
         return State.MARKED if marked else None
-    in_trash = plan.action is Action.TRASH and _is_there(
+    in_trash = plan.action is Action.TRASH and is_there(
         repository, folders.trash_of(repository.prefix, plan.run) + address
     )
     return State.TRASHED if in_trash else State.REMOVED
@@ -253,7 +253,8 @@ def _ended(repository: LakeRepository, plan: Plan, batch: RecoveredBatch) -> dat
     return repository.store.head(folder.outcome + batch.file).modified_at
 
 
-def _is_there(repository: LakeRepository, key: str) -> bool:
+def is_there(repository: LakeRepository, key: str) -> bool:
+    """Whether the store has an object."""
     try:
         repository.store.head(key)
     except NotFound:

@@ -22,7 +22,7 @@ from desilt.lake.layout import DATA
 from desilt.lake.repository import LakeRepository
 from desilt.records import locks, watermarks
 from desilt.records.ledger import RunRow
-from desilt.recovery import marks, outcomes
+from desilt.recovery import discards, marks, outcomes
 from desilt.runs.plan import Plan
 
 NOBODY = Nobody()
@@ -98,6 +98,7 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
         if found.broken and not give_up:
             raise Unreadable(f"what is newer cannot be brought back: {found.broken}")
         outcomes.check_still(repository, found.runs)
+        discards.check_still(repository)
         with repository.database.write() as tx:
             locks.check(tx, lock)
             since = restored.keep_since(tx, core, found.copied_at)
@@ -105,6 +106,7 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
             watermarks.forget_all(tx, repository.uid)
         watch.begins("removals")
         removed = outcomes.remember(repository, lock, found.runs, _rows(found.moves), watch)
+        removed += discards.remember(repository, lock, _rows(found.moves))
         tags = marks.known_tags(repository, _changes(found.moves), found.runs)
         marks.bring_back(repository, lock, None if found.broken else _changes(found.moves), tags)
         watch.begins("moves")
@@ -112,6 +114,9 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
         with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off
             tx.lock(core.uid)
             locks.check(tx, lock)
+            discards.release(
+                tx, repository.uid, at=core.clock()
+            )  # before anything staged is dropped by moves that it may be part of
             dropped = staging.drop_gone(tx, repository.uid)
             made = () if give_up else found.moves
             if made:

@@ -106,7 +106,29 @@ def _of_records(repository: Repository) -> list[Metric]:
     objects.add(trash[0], repository=repository.name)
     volume = Metric("desilt_trash_bytes", "Bytes in the trash.")
     volume.add(trash[1], repository=repository.name)
-    return [success, oldest, objects, volume, *_of_marks(repository)]
+    return [success, oldest, objects, volume, *_of_marks(repository), *_of_discards(repository)]
+
+
+def _of_discards(repository: Repository) -> list[Metric]:
+    if repository.hard_delete is None:
+        return []
+    found, name = repository.hard_delete.discards(), repository.name
+    objects = Metric("desilt_discarded_objects", "Objects that hard delete has condemned, by how far they have come.")
+    volume = Metric("desilt_discarded_bytes", "Their bytes.")
+    for state, count, size in (
+        ("waiting", found.waiting, found.waiting_bytes),
+        ("claimed", found.claimed, found.claimed_bytes),
+    ):
+        objects.add(count, repository=name, state=state)
+        volume.add(size, repository=name, state=state)
+    due = Metric("desilt_discarded_due_objects", "Of those, objects that a worker may remove now.")
+    due.add(found.due, repository=name)
+    age = (repository.clock() - found.oldest).total_seconds() if found.oldest else 0.0
+    oldest = Metric("desilt_oldest_discard_seconds", "How long ago the oldest of them was condemned; 0 if none.")
+    oldest.add(age, repository=name)
+    watched = Metric("desilt_fresh_objects", "Staged uploads, never committed, that hard delete watches.")
+    watched.add(found.fresh, repository=name)
+    return [objects, volume, due, oldest, watched]
 
 
 def _of_marks(repository: Repository) -> list[Metric]:

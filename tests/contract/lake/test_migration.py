@@ -23,6 +23,7 @@ from desilt.records.database import open_database
 from desilt.records.holds import Hold, HoldKind
 from desilt.records.removals import State, Tombstone
 from desilt.records.schema import upgrade
+from desilt.repository.hard_delete import HardDeleteSetting
 from desilt.testing import oracle
 from patience import FOR_EVER
 from shapes import rows_of, shape
@@ -37,7 +38,7 @@ RENAMED_TABLES = {"moves": "move_marks", "journal": "move_marks", "moves_made": 
 UNKNOWN = {
     "repositories": {
         "edited": 0, "kept_since": None, "recovered": -1, "ask_again_from": None, "clock_right_at": None,
-        "quiet_since": None, "quiet_seen_at": None,
+        "quiet_since": None, "quiet_seen_at": None, "discard_after": None, "discard_share": "",
     },
     "commits": {"added": 0, "released_at": None, "was": None},
     "tombstones": {"size_bytes": 0, "batch": -1, "state": "condemned", "restored_at": None},
@@ -69,6 +70,8 @@ class Old:
         repo.create_tag("v1", "main")
         if schema_version >= 3:
             edit_history(repo)
+        if schema_version >= 6:
+            discard(repo)
         write(repo, "dev", sealed="4")
         seal(repo, "dev")
         write(repo, "dev", staged="5", sealed="6")  # one hides the other: both are held
@@ -138,6 +141,13 @@ def edit_history(repo):
     repo.create_branch("away", "main")
     write(repo, "away", dropped="7")
     repo.delete_branch("away", force=True)
+
+
+def discard(repo):
+    """What hard delete condemned, and what it watches."""
+    repo.hard_delete.switch(HardDeleteSetting(timedelta(days=9), 0.25))
+    write(repo, "main", over="8")
+    write(repo, "main", over="9")
 
 
 def leave_records(repo, address):
@@ -238,7 +248,7 @@ def test_tables_are_those_of_a_new_lake(old, tmp_path, new_url):
 
 def test_what_was_staged_is_found_by_its_address(old):
     lake = old.open()
-    assert len(old.staged) == 4  # staged, two under one path, and a copy
+    assert len(old.staged) == 4 + (old.version >= 6)  # staged, two under one path, and a copy; and what is watched
     with lake.database.read() as tx:
         assert staging.holders(tx, [*old.staged, *old.committed, "nosuch"]) == old.staged
         rows = tx.rows("SELECT value, address FROM staging")
@@ -324,7 +334,8 @@ def test_an_older_desilt_that_is_still_open_cannot_commit_over_edited_history(ol
 def test_an_older_desilt_that_is_still_open_cannot_move_a_ref_without_a_record(old):
     lake = old.open()
     repo = lake.repository("demo")
-    for table in ("moves", "journal"):  # where one that keeps no journal notes it, and one that does not count rows
+    # where one notes it that keeps no journal, that does not count rows, or that knows nothing of fresh uploads
+    for table in ("moves", "journal", "moves_made"):
         noted = f"INSERT INTO {table} (repository, generation, mark) SELECT uid, generation + 1, ? FROM repositories"
         with pytest.raises(DesiltError), lake.database.write() as tx:
             tx.execute(noted, "a mark")

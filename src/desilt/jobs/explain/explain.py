@@ -31,7 +31,7 @@ from desilt.records import ledger
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.holds import Hold, HoldKind
-from desilt.records.removals import MARKS, State
+from desilt.records.removals import DISCARDS, MARKS, State
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.witness import Holders, Places, Uncommitted
@@ -161,6 +161,8 @@ def _judged(
         return replace(one, verdict=OUTSIDE)
     if one.removal is not None and one.removal.state in MARKS:
         return replace(one, verdict=Reason.MARKED.value)
+    if one.removal is not None and one.removal.state in DISCARDS:
+        return replace(one, verdict=Reason.DISCARDED.value)
     settles = repository.grace + CLOCK_MARGIN
     before = now - settles
     removal, ticket, copied_at = one.removal, one.ticket, repository.witness.since_copy()
