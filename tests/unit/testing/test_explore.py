@@ -144,6 +144,7 @@ def test_a_job_that_removes_too_much_once_all_is_quiet_is_found():
     found = explore(model({"entry/a": "x"}, ["x"], job=Actor("job", job)), [Actor("copy", flow)])
     assert str(found.found[Harm.LOSS]).splitlines() == [
         "copy  sets entry/b = x",
+        "time  passes",
         "job   removes object x",
         "=> loss: entry/a points to x, which is gone",
     ]

@@ -28,6 +28,7 @@ class Act:
     do: Callable[[Visit], Hashable]
     ready: Callable[[Visit], bool] | None = None  # None: always
     shows: bool = True  # whether its answer is worth a word
+    tells: Callable[[Any], str] = lambda answer: shown(answer)  # that word
 
     def run(self, visit: Visit) -> Hashable:
         try:
@@ -39,7 +40,7 @@ class Act:
     def told(self, answer: Hashable) -> str:
         if isinstance(answer, Failure):
             return f"{self.says}: refused, {answer.reason}"
-        return f"{self.says}: {shown(answer)}" if self.shows else self.says
+        return f"{self.says}: {self.tells(answer)}" if self.shows else self.says
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The end of a history: nobody else is at work, time passes, and whoever cleans up does so until nothing changes."""
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ class Ending(NamedTuple):
     leaked: frozenset[str]  # what the collector did not take either
 
 
+@functools.lru_cache(maxsize=1 << 14)  # many histories end in the same world
 def ending(model: Model, world: World) -> Ending:
     lines: list[Line] = []
     collector = model.collector or Actor("collector", naive(model, world))
@@ -74,12 +76,14 @@ def _settle(model: Model, who: Actor, world: World, lines: list[Line]) -> tuple[
     """``who``, again and again until nothing changes; what was lost by it."""
     for _ in range(ROUNDS):
         begun = world = world.later(LONG)
+        waited = [Line("time", "passes")]
         for what, after in alone(who.flow, world):
-            if not _same(world, after):
-                lines.append(Line(who.name, what))
-            world = after
-            if lost := loss(model, world):
-                return world, lost
+            changed, world = not _same(world, after), after
+            if changed:
+                lines += [*waited, Line(who.name, what)]
+                waited = []
+                if lost := loss(model, world):
+                    return world, lost
         if _same(begun, world):
             return world, ""
     raise AssertionError(f"{who.name} does not come to rest")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from desilt.testing.explore.acts import Act, Actor, Failure
-from desilt.testing.explore.ends import Ending, ending
+from desilt.testing.explore.ends import ending
 from desilt.testing.explore.history import Harm, History, Line
 from desilt.testing.explore.model import Model, loss
 from desilt.testing.explore.world import CLOCK, EVERYTHING, Declined, Footprint, Visit, World
@@ -89,7 +89,6 @@ class _Search:
     def __init__(self, model: Model, actors: Sequence[Actor], bounds: Bounds, *, reduced: bool) -> None:
         self._model, self._actors, self._bounds, self._reduced = model, actors, bounds, reduced
         self._plays = [Play(actor) for actor in actors]
-        self._endings: dict[World, Ending] = {}
         self._losses: dict[World, str] = {}
         self._found: dict[Harm, History] = {}
         self._levels: list[dict[Spot, Arrival]] = []
@@ -185,9 +184,7 @@ class _Search:
             self._find(Harm.LOSS, spot, (), lost)
 
     def _end(self, spot: Spot) -> None:
-        ended = self._endings.get(spot.world)
-        if ended is None:
-            ended = self._endings[spot.world] = ending(self._model, spot.world)
+        ended = ending(self._model, spot.world)
         if ended.loss:
             self._find(Harm.LOSS, spot, ended.lines, ended.loss)
         if ended.left:

@@ -4,7 +4,7 @@ A step changes it through a :class:`Visit`, which remembers every key that was
 read, scanned or written: two steps whose visits do not meet can change places.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 CLOCK = "#"
@@ -34,6 +34,9 @@ class Rows(Mapping[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         return self._rows.get(key, default)
 
+    def items(self) -> ItemsView[str, Any]:
+        return self._rows.items()  # many times as fast as what a Mapping has
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 
@@ -53,6 +56,9 @@ class Blob(NamedTuple):
     content: str
     counter: int | None = None  # metadata, for the one design that counts there
     born: int = 0
+
+    def __str__(self) -> str:
+        return self.content if self.counter is None else f"{self.content}, counter {self.counter}"
 
 
 class World(NamedTuple):
@@ -119,13 +125,13 @@ class Visit:
     def set(self, key: str, value: Hashable) -> None:
         self._writes.add(key)
         if self._store is None:
-            self._store = dict(self._world.store)
+            self._store = dict(self._world.store.items())
         self._store[key] = value
 
     def delete(self, key: str) -> None:
         self._writes.add(key)
         if self._store is None:
-            self._store = dict(self._world.store)
+            self._store = dict(self._world.store.items())
         self._store.pop(key, None)
 
     def object(self, address: str) -> Blob | None:
@@ -140,13 +146,13 @@ class Visit:
     def put(self, address: str, blob: Blob) -> None:
         self._writes.add(OBJECT + address)
         if self._objects is None:
-            self._objects = dict(self._world.objects)
+            self._objects = dict(self._world.objects.items())
         self._objects[address] = blob
 
     def erase(self, address: str) -> None:
         self._writes.add(OBJECT + address)
         if self._objects is None:
-            self._objects = dict(self._world.objects)
+            self._objects = dict(self._world.objects.items())
         self._objects.pop(address, None)
 
     def undo(self) -> None:
@@ -164,4 +170,5 @@ class Visit:
 
 
 def _below(prefix: str, rows: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted((key[len(prefix) :], value) for key, value in rows.items() if key.startswith(prefix)))
+    cut = len(prefix)
+    return tuple(sorted([(key[cut:], value) for key, value in rows.items() if key.startswith(prefix)]))

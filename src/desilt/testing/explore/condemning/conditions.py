@@ -21,10 +21,13 @@ class Conditions:
     # who writes rows
     copies_write_no_row: bool = True
     elsewhere_has_no_row: bool = True
+    copies_across_take_the_bytes: bool = True  # so that no address is staged on two branches
     off_takes_all_rows: bool = True
+    commits_take_rows_while_off: bool = True
     # what staging checks; some hide each other
     uploads_look_for_tombstones: bool = True
     uploads_look_at_their_ticket: bool = True
+    tickets_work_once: bool = True
     copies_look_for_tombstones: bool = True
     copies_compare_what_they_read: bool = True
     # after the rule

@@ -151,6 +151,7 @@ def _move(when: Conditions, branch: str, draft: NextCommit, taking: tuple[str, .
             newer = merged(visit, [token for token in on.tokens if token not in taking])
             taken = {path: address for path, address in taken.items() if path not in newer}
         at_once = when.rows_go_with_a_commit and when.rows_go_in_the_same_transaction
+        at_once = at_once and (when.commits_take_rows_while_off or visit.get("on"))
         if at_once and when.rows_go_first:
             _take_rows(visit, taken)
         visit.set(f"commit/{made}", draft.content)
@@ -158,6 +159,8 @@ def _move(when: Conditions, branch: str, draft: NextCommit, taking: tuple[str, .
         visit.set(f"branch/{branch}", on._replace(head=made, sealed=kept, made=on.made + 1))
         for token in taking:
             staging.drop_area(on, token)
+        if not when.rows_go_in_the_same_transaction:
+            staging.spare(taken.values())  # their rows go in the next one
         staging.end()
         if at_once and not when.rows_go_first:
             _take_rows(visit, taken)

@@ -1,5 +1,7 @@
 """The rule: what the end of a transaction condemns, of the staged references that it dropped."""
 
+from collections.abc import Iterable
+
 from desilt.testing.explore.condemning.conditions import Conditions
 from desilt.testing.explore.condemning.tables import CONDEMNED, ELSEWHERE, REMOVED, Stone, Tip, area, staged, tips
 from desilt.testing.explore.world import Visit
@@ -43,6 +45,10 @@ class Staging:
     def write_row(self, address: str) -> None:
         if self._visit.get("on"):
             self._visit.set(f"row/{address}", True)
+
+    def spare(self, addresses: Iterable[str]) -> None:
+        for address in addresses:
+            self._dropped.pop(address, None)
 
     def end(self) -> None:
         """Condemn each dropped address that has a row, no staged reference left, and no hold."""

@@ -31,7 +31,14 @@ def copy_in(when: Conditions, source: tuple[str, str], branch: str, path: str, a
                 raise Declined("nothing there")
             return found
 
+        def share(visit: Visit, address: str) -> None:
+            _refuse_gone(visit, address)
+            _stage(visit, when, tip(visit, branch), path, address, row=False)
+
         original = yield transaction(f"reads {source[1]} of {source[0]}", read, shows=True)
+        if not when.copies_across_take_the_bytes:
+            yield transaction(f"stages {original} at {path} of {branch}", lambda visit: share(visit, original))
+            return
         uid, born = yield _upload(branch, address, original)
         yield _stage_upload(when, branch, path, address, uid, born, original)
 
@@ -63,8 +70,10 @@ def link(when: Conditions, branch: str, path: str, address: str) -> Flow:
         def stage(visit: Visit) -> None:
             on = tip(visit, branch)
             expires = visit.get(f"ticket/{address}")
-            if when.uploads_look_at_their_ticket and (expires is None or expires <= visit.now):
-                raise Declined("the ticket has expired or was used")
+            if expires is None and when.tickets_work_once:
+                raise Declined("the ticket was used")
+            if expires is not None and expires <= visit.now and when.uploads_look_at_their_ticket:
+                raise Declined("the ticket has expired")
             visit.delete(f"ticket/{address}")
             if when.uploads_look_for_tombstones:
                 _refuse_gone(visit, address)

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 
 from desilt.testing.explore.acts import Act, Flow, Steps, drop, erase, look, put, put_if, scan, shown, upload
 from desilt.testing.explore.model import Model
-from desilt.testing.explore.proposals.branches import address_of, found, held, hide, pointers, standing, start
+from desilt.testing.explore.proposals.branches import address_of, find, held, hide, pointers, standing, start
 from desilt.testing.explore.world import Blob, Declined, Visit
 
 TRIES = 3
@@ -44,10 +44,10 @@ def stage(path: str, address: str, *, conditional: bool) -> Flow:
 def delete(path: str, *, conditional: bool, only_staged: bool = False) -> Flow:
     def flow() -> Steps:
         on = yield from standing("main")
-        token, address = yield from found(on, path)
+        token, address = yield find(on, path)
         if address is None:
             raise Declined("nothing there")
-        yield from hide(on, path)
+        yield hide(on, path)
         if token or not only_staged:
             yield from _release(address, conditional=conditional)
 

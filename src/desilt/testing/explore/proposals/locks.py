@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from desilt.testing.explore.acts import Act, Flow, Steps, drop, erase, get, now, put, put_if, scan, upload
 from desilt.testing.explore.model import Model
-from desilt.testing.explore.proposals.branches import Bough, found, held, hide, pointers, standing, start
+from desilt.testing.explore.proposals.branches import Bough, find, held, hide, pointers, standing, start
 from desilt.testing.explore.world import Declined, Visit
 
 FOR_EVER = 10**6
@@ -33,12 +33,17 @@ def model(store: Mapping[str, Hashable] | None = None, objects: Iterable[str] = 
     return Model(start(entries, objects), pointers, held)
 
 
-def move(source: str, target: str, *, lease: int | None = None) -> Flow:
-    """Lock, copy the entry to the new path on the token of that moment, delete the old one, unlock the new one."""
+def move(source: str, target: str, *, lease: int | None = None, only_staged: bool = False) -> Flow:
+    """Lock, copy the entry to the new path on the token of that moment, delete the old one, unlock the new one.
+
+    ``only_staged``: what is committed is not moved; the document leaves that open.
+    """
 
     def flow() -> Steps:
         on = yield from standing("main")
         token, value = yield from _staged(on, source)
+        if only_staged and not token:
+            raise Declined("it is committed")
         if token:
             value = yield from _lock(f"staging/{token}/{source}", lease)
         there = yield from standing("main")
@@ -46,7 +51,7 @@ def move(source: str, target: str, *, lease: int | None = None) -> Flow:
         if token:
             yield drop(f"staging/{token}/{source}")
         else:
-            yield from hide(there, source)
+            yield hide(there, source)
         yield put(f"staging/{there.token}/{target}", Lockable(value.address))
 
     return flow
@@ -74,7 +79,7 @@ def delete(path: str, *, lease: int | None = None, locking: bool = True) -> Flow
         on = yield from standing("main")
         token, _ = yield from _staged(on, path)
         if not token:
-            yield from hide(on, path)
+            yield hide(on, path)
             return
         key = f"staging/{token}/{path}"
         value = (yield from _lock(key, lease)) if locking else (yield _unlocked(key))
@@ -105,7 +110,7 @@ def reset(*, whole_branch: bool = False) -> Flow:
 
 
 def _staged(on: Bough, path: str) -> Steps:
-    token, value = yield from found(on, path)
+    token, value = yield find(on, path)
     if value is None:
         raise Declined("nothing there")
     return (token, value if isinstance(value, Lockable) else Lockable(value))
@@ -125,8 +130,12 @@ def _lock(key: str, lease: int | None) -> Steps:
 
 
 def _unlocked(key: str) -> Act:
-    def free(visit: Visit) -> bool:
+    def entry(visit: Visit) -> Lockable | None:
         value = visit.get(key)
+        return value if isinstance(value, Lockable) else None  # what was removed is not there
+
+    def free(visit: Visit) -> bool:
+        value = entry(visit)
         return value is None or value.until <= visit.now
 
-    return Act(f"reads {key} once it is not locked", lambda visit: visit.get(key), ready=free)
+    return Act(f"reads {key} once it is not locked", entry, ready=free)

@@ -14,7 +14,7 @@ from desilt.testing.explore.acts import Actor, Flow, Steps, drop, erase, get, no
 from desilt.testing.explore.model import Model
 from desilt.testing.explore.proposals.branches import (
     address_of,
-    found,
+    find,
     held,
     hide,
     pointers,
@@ -57,14 +57,14 @@ def put_object(path: str, address: str) -> Flow:
     return flow
 
 
-def copy(source: str, target: str) -> Flow:
+def copy(source: str, target: str, *, of: str = "main") -> Flow:
     """Staging an object of the repository once more: no bytes are copied in this one."""
 
     def flow() -> Steps:
-        on = yield from standing("main")
-        _, address = yield from found(on, source)
+        _, address = yield find((yield from standing(of)), source)
         if address is None:
             raise Declined("nothing there")
+        on = yield from standing("main")
         yield from _mark(address, on.token, STAGED)
         yield put(f"staging/{on.token}/{target}", address)
 
@@ -95,15 +95,15 @@ def link(path: str, address: str, *, issued: int = 0) -> Flow:
     return flow
 
 
-def delete(path: str) -> Flow:
+def delete(path: str, *, of: str = "main") -> Flow:
     def flow() -> Steps:
-        on = yield from standing("main")
-        token, address = yield from found(on, path)
+        on = yield from standing(of)
+        token, address = yield find(on, path)
         if address is None:
             raise Declined("nothing there")
+        yield hide(on, path)
         if token:
             yield from _mark(address, token, DELETED)
-        yield from hide(on, path)
 
     return flow
 

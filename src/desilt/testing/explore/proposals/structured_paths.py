@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from desilt.testing.explore.acts import Flow, Steps, drop, erase, listing, look, put, put_if, upload
 from desilt.testing.explore.model import Model, Pointer
-from desilt.testing.explore.proposals.branches import following, standing, start
+from desilt.testing.explore.proposals.branches import child, standing, start
+from desilt.testing.explore.proposals.branches import committed as known
 from desilt.testing.explore.world import Blob, Declined, Visit, World
 
 
@@ -53,7 +54,7 @@ def commit() -> Flow:
     def flow() -> Steps:
         on = yield from standing("main")
         seen = yield listing(f"main/{on.token}/")
-        made = following(on.head)
+        made = child(on.fresh())
         yield put(f"commit/{made}", tuple((path, f"main/{on.token}/{path}", blob.content) for path, blob in seen))
         if not (yield put_if("branch/main", on.fresh()._replace(head=made), was=on)):
             raise Declined("others were faster")
@@ -77,7 +78,7 @@ def reset(*, whole_branch: bool = False) -> Flow:
 
 
 def committed(world: World) -> Iterable[Pointer]:
-    for name, entries in Visit(world).scan("commit/"):
+    for name, entries in known(Visit(world)):
         yield from (Pointer(f"{path} of commit {name}", address, content) for path, address, content in entries)
 
 

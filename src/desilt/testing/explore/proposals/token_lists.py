@@ -14,7 +14,7 @@ from desilt.testing.explore.acts import Actor, Flow, Steps, drop, erase, get, pu
 from desilt.testing.explore.model import Model
 from desilt.testing.explore.proposals.branches import (
     REMOVED,
-    found,
+    find,
     held,
     hide,
     pointers,
@@ -42,14 +42,14 @@ def put_object(path: str, address: str) -> Flow:
     return flow
 
 
-def copy(source: str, target: str) -> Flow:
+def copy(source: str, target: str, *, of: str = "main") -> Flow:
     """An address that has no list counts as committed; one whose list is empty as deleted."""
 
     def flow() -> Steps:
-        on = yield from standing("main")
-        _, address = yield from found(on, source)
+        _, address = yield find((yield from standing(of)), source)
         if address is None:
             raise Declined("nothing there")
+        on = yield from standing("main")
         for _ in range(TRIES):
             tokens = yield get(f"references/{address}")
             if tokens == ():
@@ -67,10 +67,10 @@ def delete(path: str) -> Flow:
 
     def flow() -> Steps:
         on = yield from standing("main")
-        _, address = yield from found(on, path)
+        _, address = yield find(on, path)
         if address is None:
             raise Declined("nothing there")
-        yield from hide(on, path)
+        yield hide(on, path)
 
     return flow
 
@@ -84,12 +84,12 @@ def commit() -> Flow:
     return flow
 
 
-def reset(*, whole_branch: bool = False) -> Flow:
+def reset(branch: str = "main", *, whole_branch: bool = False) -> Flow:
     def flow() -> Steps:
-        on = yield from standing("main")
+        on = yield from standing(branch)
         if whole_branch:
-            yield drop("branch/main")
-        elif not (yield put_if("branch/main", on.fresh(), was=on)):
+            yield drop(f"branch/{branch}")
+        elif not (yield put_if(f"branch/{branch}", on.fresh(), was=on)):
             raise Declined("others were faster")
         for token in on.tokens:
             yield put(f"deleted/{token}", True)
