@@ -185,6 +185,7 @@ MUTATIONS = [
     Mutation(("rows_go_in_the_same_transaction",), ("commit", "copy what is sealed", "reset")),
     Mutation(("newer_areas_shadow_nothing",), ("commit", "stage elsewhere")),
     Mutation(("sealed_areas_are_compared",), ("commit", "reset")),
+    Mutation(("settling_compares_areas", "resets_settle_first"), ("commit, cut off", "reset", "commit dev")),
     Mutation(("sealed_references_count",), ("remove a copy of what is sealed",)),
     Mutation(("judged_at_the_end",), ("move what is open",)),
     Mutation(("copies_write_no_row",), ("copy what is committed", "reset")),

@@ -13,6 +13,8 @@ class Conditions:
     rows_go_in_the_same_transaction: bool = True
     newer_areas_shadow_nothing: bool = True  # what the commit takes, it takes, whatever was staged since
     sealed_areas_are_compared: bool = True  # those it was made from are still the oldest of the branch
+    settling_compares_areas: bool = True  # and so does whoever carries out a commit that was cut off
+    resets_settle_first: bool = True
     # the rule
     sealed_references_count: bool = True
     other_branches_count: bool = True

@@ -21,11 +21,18 @@ class NextCommit(NamedTuple):
     parent: Content
 
 
+class Cut(NamedTuple):
+    """The record of a commit whose transaction was cut off."""
+
+    branch: str
+    draft: NextCommit
+
+
 def commit(when: Conditions, branch: str) -> Flow:
     """Seal what is open; build from what is sealed, holding nothing; move the branch if that still fits."""
 
     def flow() -> Steps:
-        sealed = yield transaction(f"seals {branch}", lambda visit: _seal(visit, branch), shows=True)
+        sealed = yield transaction(f"seals {branch}", lambda visit: _seal(visit, when, branch), shows=True)
         for _ in range(TRIES):
             draft: NextCommit = yield _build(branch, sealed)
             if draft.content == draft.parent:
@@ -40,6 +47,23 @@ def commit(when: Conditions, branch: str) -> Flow:
     return flow
 
 
+def cut_off(when: Conditions, branch: str) -> Flow:
+    """A commit whose record is beside the objects when its process dies, and whose transaction is not."""
+
+    def flow() -> Steps:
+        sealed = yield transaction(f"seals {branch}", lambda visit: _seal(visit, when, branch), shows=True)
+        draft: NextCommit = yield _build(branch, sealed)
+
+        def record(visit: Visit) -> None:
+            if visit.get("journal") is not None or not _fits(visit, when, branch, draft, draft.seen.sealed):
+                raise Declined("others were faster")
+            visit.set("journal", Cut(branch, draft))
+
+        yield transaction(f"records that {branch} moves, and dies", record)
+
+    return flow
+
+
 def merge(when: Conditions, source: str, branch: str) -> Flow:
     """What ``source`` has committed, on a branch that has nothing staged."""
 
@@ -47,6 +71,7 @@ def merge(when: Conditions, source: str, branch: str) -> Flow:
         for _ in range(TRIES):
 
             def look(visit: Visit) -> NextCommit:
+                settle(visit, when)
                 seen = tip(visit, branch)
                 if any(area(visit, token) for token in seen.tokens):
                     raise Declined("something is staged")
@@ -67,6 +92,8 @@ def reset(when: Conditions, branch: str, path: str | None = None) -> Flow:
     """Forget what is staged: all of it, or at one path."""
 
     def do(visit: Visit) -> None:
+        if when.resets_settle_first:
+            settle(visit, when)
         on, staging = tip(visit, branch), Staging(visit, when)
         fresh = on._replace(token=on.fresh(), sealed=(), made=on.made + 1)
         if path is None:
@@ -93,6 +120,7 @@ def delete_branch(when: Conditions, branch: str, *, anew: str = "") -> Flow:
     """With ``anew``, a branch of the same name is made from the same commit: another uid."""
 
     def delete(visit: Visit) -> str:
+        settle(visit, when)
         on, staging = tip(visit, branch), Staging(visit, when)
         for token in on.tokens:
             staging.drop_area(on, token)
@@ -114,7 +142,20 @@ def delete_branch(when: Conditions, branch: str, *, anew: str = "") -> Flow:
     return flow
 
 
-def _seal(visit: Visit, branch: str) -> tuple[str, ...]:
+def settle(visit: Visit, when: Conditions) -> None:
+    """Carry out the commit that was cut off, if its areas are still there; else it is given up."""
+    cut: Cut | None = visit.get("journal")
+    if cut is None:
+        return
+    visit.delete("journal")
+    if visit.get(f"branch/{cut.branch}") is not None:
+        taking = cut.draft.seen.sealed
+        if _fits(visit, when, cut.branch, cut.draft, taking, compared=when.settling_compares_areas):
+            _carry_out(visit, when, cut.branch, cut.draft, taking)
+
+
+def _seal(visit: Visit, when: Conditions, branch: str) -> tuple[str, ...]:
+    settle(visit, when)
     on = tip(visit, branch)
     if area(visit, on.token):
         fresh = on._replace(token=on.fresh(), sealed=on.tokens, made=on.made + 1)
@@ -137,37 +178,58 @@ def _build(branch: str, sealed: tuple[str, ...]) -> Act:
 
 
 def _move(when: Conditions, branch: str, draft: NextCommit, taking: tuple[str, ...]) -> Act:
-    """Compare and set: first rows go, then areas, then the rule."""
-    seen = draft.seen
+    """Compare and set."""
 
     def do(visit: Visit) -> bool:
-        on = tip(visit, branch)
-        same = on.sealed[len(on.sealed) - len(taking) :] == taking or not when.sealed_areas_are_compared
-        if (on.uid, on.head) != (seen.uid, seen.head) or not same:
+        if visit.get("journal") is not None:
+            raise Declined("a move of somebody else was cut off")
+        if not _fits(visit, when, branch, draft, taking):
             return False
-        made, staging = f"{branch}{on.made + 1}", Staging(visit, when)
-        taken = merged(visit, taking)
-        if not when.newer_areas_shadow_nothing:
-            newer = merged(visit, [token for token in on.tokens if token not in taking])
-            taken = {path: address for path, address in taken.items() if path not in newer}
-        at_once = when.rows_go_with_a_commit and when.rows_go_in_the_same_transaction
-        at_once = at_once and (when.commits_take_rows_while_off or visit.get("on"))
-        if at_once and when.rows_go_first:
-            _take_rows(visit, taken)
-        visit.set(f"commit/{made}", draft.content)
-        kept = tuple(token for token in on.sealed if token not in taking)
-        visit.set(f"branch/{branch}", on._replace(head=made, sealed=kept, made=on.made + 1))
-        for token in taking:
-            staging.drop_area(on, token)
-        if not when.rows_go_in_the_same_transaction:
-            staging.spare(taken.values())  # their rows go in the next one
-        staging.end()
-        if at_once and not when.rows_go_first:
-            _take_rows(visit, taken)
+        _carry_out(visit, when, branch, draft, taking)
         return True
 
     of = f" of {', '.join(taking)}" if taking else ""
     return transaction(f"moves {branch} to a commit{of}", do, shows=True)
+
+
+def _fits(
+    visit: Visit,
+    when: Conditions,
+    branch: str,
+    draft: NextCommit,
+    taking: tuple[str, ...],
+    *,
+    compared: bool = True,
+) -> bool:
+    """Whether the branch is where it was, and the areas are still its oldest."""
+    on = tip(visit, branch)
+    same = on.sealed[len(on.sealed) - len(taking) :] == taking
+    return (on.uid, on.head) == (draft.seen.uid, draft.seen.head) and (
+        same or not (compared and when.sealed_areas_are_compared)
+    )
+
+
+def _carry_out(visit: Visit, when: Conditions, branch: str, draft: NextCommit, taking: tuple[str, ...]) -> None:
+    """First rows go, then areas, then the rule."""
+    on, staging = tip(visit, branch), Staging(visit, when)
+    made, taken = f"{branch}{on.made + 1}", merged(visit, taking)
+    if not when.newer_areas_shadow_nothing:
+        newer = merged(visit, [token for token in on.tokens if token not in taking])
+        taken = {path: address for path, address in taken.items() if path not in newer}
+    at_once = when.rows_go_with_a_commit and when.rows_go_in_the_same_transaction
+    at_once = at_once and (when.commits_take_rows_while_off or visit.get("on"))
+    if at_once and when.rows_go_first:
+        _take_rows(visit, taken)
+    visit.set(f"commit/{made}", draft.content)
+    kept = tuple(token for token in on.sealed if token not in taking)
+    visit.set(f"branch/{branch}", on._replace(head=made, sealed=kept, made=on.made + 1))
+    for token in taking:
+        staging.drop_area(on, token)
+    if not when.rows_go_in_the_same_transaction:
+        staging.spare(taken.values())  # their rows go in the next one
+    staging.end()
+    if at_once and not when.rows_go_first:
+        _take_rows(visit, taken)
 
 
 def _take_rows(visit: Visit, taken: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from desilt.testing.explore.acts import Actor, Flow
 from desilt.testing.explore.condemning.cleaning import collect, hold, lift, restore, switch, work
 from desilt.testing.explore.condemning.conditions import ALL, Conditions
-from desilt.testing.explore.condemning.moves import commit, delete_branch, merge, reset
+from desilt.testing.explore.condemning.moves import commit, cut_off, delete_branch, merge, reset
 from desilt.testing.explore.condemning.writes import copy, copy_in, handed_out, link, put, remove, stage_elsewhere
 
 Made = Callable[[Conditions, str], Flow]  # the second: a name of its own, for what it uploads
@@ -43,6 +43,7 @@ OPERATIONS: dict[str, Made] = {
     "reset dev": lambda when, _: reset(when, "dev"),
     "commit": lambda when, _: commit(when, "main"),
     "commit dev": lambda when, _: commit(when, "dev"),
+    "commit, cut off": lambda when, _: cut_off(when, "main"),
     "commit what changes nothing": lambda when, _: commit(when, "qa"),
     "put where nothing would change": lambda when, new: put(when, "qa", "a", new),
     "reset one path of qa": lambda when, _: reset(when, "qa", "a"),
