@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from desilt.jobs.explain.explanation import Explanation
     from desilt.jobs.retention.vacuum import Vacuumed
     from desilt.records.holds import Hold
+    from desilt.repository.hard_delete import Discards, Restaged
     from desilt.runs.known import KnownRun
     from desilt.runs.pins import Pins
     from desilt.runs.report import Amount
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Amount",
     "DesiltError",
+    "Discards",
     "Explanation",
     "Hold",
     "HoldList",
@@ -48,6 +50,7 @@ __all__ = [
     "PlannedRun",
     "Policy",
     "Purged",
+    "Restaged",
     "Restored",
     "Retention",
     "RunReport",
@@ -62,6 +65,7 @@ __all__ = [
 _WHERE = {
     "Amount": ("desilt.runs.report", "Amount"),
     "DesiltError": ("desilt.errors", "DesiltError"),
+    "Discards": ("desilt.repository.hard_delete", "Discards"),
     "Explanation": ("desilt.jobs.explain.explanation", "Explanation"),
     "Hold": ("desilt.records.holds", "Hold"),
     "HoldList": ("desilt.api", "HoldList"),
@@ -72,6 +76,7 @@ _WHERE = {
     "PlannedRun": ("desilt.api", "PlannedRun"),
     "Policy": ("desilt.domain.policy", "Policy"),
     "Purged": ("desilt.sweep.purge", "Purged"),
+    "Restaged": ("desilt.repository.hard_delete", "Restaged"),
     "Restored": ("desilt.sweep.restore", "Restored"),
     "Retention": ("desilt.domain.retention", "Retention"),
     "RunReport": ("desilt.api", "RunReport"),

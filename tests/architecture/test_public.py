@@ -21,6 +21,7 @@ from syntax import parsed
 NAMES = [
     "Amount",
     "DesiltError",
+    "Discards",
     "Explanation",
     "Hold",
     "HoldList",
@@ -31,6 +32,7 @@ NAMES = [
     "PlannedRun",
     "Policy",
     "Purged",
+    "Restaged",
     "Restored",
     "Retention",
     "RunReport",
@@ -47,6 +49,7 @@ OF_A_REPOSITORY = [
     "expire",
     "explain",
     "gc",
+    "hard_delete",
     "holds",
     "job",
     "jobs",
@@ -104,6 +107,7 @@ def test_what_a_repository_and_its_parts_can_do():
     assert public(api.AnyJob) == ["name", "plan", "run"]
     assert public(api.PlannedRun) == ["job", "refusal", "removals", "run", "safety", "sweep"]  # and report
     assert public(api.HoldList) == ["add", "lift"]
+    assert public(api.HardDeleteFace) == ["discards", "off", "on", "restore", "run", "setting"]
 
 
 @pytest.mark.parametrize("job", OURS)
@@ -117,10 +121,12 @@ FIELDS = {
     "Amount": "objects bytes",
     "Explanation": "address uri verdict until places exists size modified_at named_at branch paths refs commits staged "
     "ticket dropped orders removal",
+    "Discards": "waiting waiting_bytes claimed claimed_bytes due oldest fresh removed stored",
     "Hold": "id kind value reason made_at until inserted",
     "KnownRun": "id job started_at state planned swept edits refs",
     "Pins": "repository at total nothing pins groups groups_left left version",
     "Purged": "objects bytes failed left held",
+    "Restaged": "objects bytes written late",
     "Restored": "restored bytes missing failed files",
     "Retention": "rules description",
     "Unmarked": "restored bytes gone failed",

@@ -10,6 +10,7 @@ wrong, refused or not there is raised as a :class:`desilt.DesiltError` with a st
 """
 
 from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, JobFace, LifecycleFace, RetentionFace
+from desilt.api.hard_delete import HardDeleteFace
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport
@@ -20,6 +21,7 @@ __all__ = [
     "CollectFace",
     "ExpireFace",
     "GcFace",
+    "HardDeleteFace",
     "HoldList",
     "JobFace",
     "LifecycleFace",

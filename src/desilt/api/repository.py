@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from desilt.api.calls import fitting
 from desilt.api.face import AnyJob, CollectFace, ExpireFace, GcFace, LifecycleFace, RetentionFace
+from desilt.api.hard_delete import HardDeleteFace
 from desilt.api.holds import HoldList
 from desilt.api.planned import PlannedRun
 from desilt.api.report import RunReport, shown
@@ -85,6 +86,11 @@ class OpenRepository:
     def collect(self) -> CollectFace:
         """Commits that nothing reaches, and all that only they had."""
         return CollectFace(self._place, "collect")
+
+    @property
+    def hard_delete(self) -> HardDeleteFace:
+        """What was never committed, removed once nothing points to it any more."""
+        return HardDeleteFace(self._place)
 
     @property
     def upkeep(self) -> UpkeepFace:

@@ -123,5 +123,10 @@ def end_of(name: str, value: object) -> datetime | timedelta | None:
     return _of(name, (datetime, timedelta), given)  # type: ignore[no-any-return]
 
 
+def share_of(name: str, value: object) -> float | None:
+    """A number from 0 to 1, or such as ``"30%"``."""
+    return _of(name, (float,), value)  # type: ignore[no-any-return]
+
+
 def _of(name: str, kinds: tuple[type, ...], value: object) -> Any:
     return Option(name, kinds, optional=True, default=None).read(value)

@@ -16,12 +16,12 @@ from desilt.cli.reports import SWEPT_IN_PART, finish, outcome, page, told
 from desilt.cli.ways_on import command
 from desilt.domain.units import many
 from desilt.errors import BadRequest, span
+from desilt.jobs.harddelete.setting import setting_of
 from desilt.jobs.harddelete.worker import hard_delete_of, keep_removing, remove
-from desilt.repository.hard_delete import GRACE, MAX_SHARE, HardDeleteSetting, Wanted
+from desilt.repository.hard_delete import GRACE, MAX_SHARE, HardDeleteSetting, WantedBack
 from desilt.repository.protocol import Repository
 from desilt.runs.report import Amount, Report
 
-LONGEST = timedelta(days=30)  # what was dropped before is not remembered
 SHOWN = 10  # paths that are not restored; --json has all
 share_option = click.option(
     "--max-share",
@@ -52,9 +52,7 @@ def harddelete() -> None:
 )
 def on(repository: Repository, grace: timedelta, max_share: float, as_json: bool) -> None:
     """Switch hard delete on, or set it otherwise; what is staged already is left to `desilt gc`."""
-    if grace > LONGEST:
-        raise BadRequest(f"a grace of {span(grace)} is too long; give {span(LONGEST)} at most")
-    setting = HardDeleteSetting(grace, max_share)
+    setting = setting_of(grace, max_share)
     hard_delete_of(repository).switch(setting)
     how = "as each command ends" if not grace else f"{span(grace)} after nothing points to them any more"
     text = f"Hard delete is on for {repository.name}: uploads that are never committed go {how}."
@@ -152,7 +150,7 @@ def restore(
     """
     if not (branch or prefix or addresses or everything):
         raise BadRequest("say what is to come back: --branch, --prefix, --address or --all")
-    back = hard_delete_of(repository).restore(Wanted(branch, prefix or "", addresses))
+    back = hard_delete_of(repository).restore(WantedBack(branch, prefix or "", addresses))
     done(f"{told(Amount(back.objects, back.bytes))} staged again", asdict(back), as_json=as_json)
     if not as_json:
         for path in back.written[:SHOWN]:

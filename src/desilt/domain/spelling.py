@@ -26,7 +26,7 @@ def read_moment(text: str) -> datetime:
 
 def read_span(text: str) -> timedelta:
     """``90m``, ``12h``, ``7d``."""
-    match = re.fullmatch(r"(\d{1,6})([smhdw])", text.strip())
+    match = re.fullmatch(r"(\d{1,6})([smhdw])", "0s" if text.strip() == "0" else text.strip())
     if match is None:
         raise BadRequest(f"{text!r} is not a length of time; write 90m, 12h or 7d")
     found = timedelta(**{UNITS[match[2]]: int(match[1])})

@@ -20,7 +20,16 @@ from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.removals import State, Tombstone
-from desilt.repository.hard_delete import JOB, MAX_SHARE, WINDOW, Claim, Discards, HardDeleteSetting, Restaged, Wanted
+from desilt.repository.hard_delete import (
+    JOB,
+    MAX_SHARE,
+    WINDOW,
+    Claim,
+    Discards,
+    HardDeleteSetting,
+    Restaged,
+    WantedBack,
+)
 
 MICROSECOND = timedelta(microseconds=1)
 LEASE = timedelta(minutes=10)  # from one that is silent for so long, others take over
@@ -106,7 +115,7 @@ class LakeHardDelete:
             total = ledger.total(ledger.batches(tx, uid, claim.run))
             ledger.end(tx, uid, claim.run, RunState.PARTLY if total.failed else RunState.SWEPT, at=now, fence=0)
 
-    def restore(self, wanted: Wanted) -> Restaged:
+    def restore(self, wanted: WantedBack) -> Restaged:
         return undiscard.restore(self._core, wanted)
 
     def _still(self, claim: Claim) -> list[Tombstone]:

@@ -20,7 +20,7 @@ from desilt.lake.refs import LakeBranch
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.removals import State, Tombstone
-from desilt.repository.hard_delete import Restaged, Wanted
+from desilt.repository.hard_delete import Restaged, WantedBack
 
 LEFT: Mapping[str, tuple[bool, bytes | None]] = {
     By.REMOVED: (True, None),  # a staged removal
@@ -39,7 +39,7 @@ class SeenHeads:
     same: frozenset[tuple[str, bytes]]  # branch and path where both are the same
 
 
-def restore(core: Core, wanted: Wanted) -> Restaged:
+def restore(core: Core, wanted: WantedBack) -> Restaged:
     """Lift the tombstones of all that is ``wanted``, and stage the entries again, in one transaction."""
     for _ in range(TRIES):
         with core.database.read() as tx:
@@ -57,7 +57,7 @@ def restore(core: Core, wanted: Wanted) -> Restaged:
     raise BranchMoved(wanted.branch or "a branch", "restoring what was staged there")
 
 
-def _chosen(tx: Transaction, repository: str, wanted: Wanted) -> list[DiscardRow]:
+def _chosen(tx: Transaction, repository: str, wanted: WantedBack) -> list[DiscardRow]:
     branch = None if wanted.branch is None else refs.branch(tx, repository, wanted.branch).uid
     rows = discards.of(tx, repository, wanted.addresses) if wanted.addresses else discards.every(tx, repository)
     return [

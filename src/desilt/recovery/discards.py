@@ -126,7 +126,8 @@ def _counted(repository: LakeRepository, claim: ClaimFile) -> BatchRow:
     results = [one["result"] for one in rows]
     size = sum(one["size_bytes"] for one in rows if one["result"] == Result.REMOVED)
     removed, gone, failed = (results.count(one.value) for one in (Result.REMOVED, Result.GONE, Result.FAILED))
-    return BatchRow(claim.number, claim.outcome.rpartition("/")[2], len(rows), removed, gone, failed, removed_bytes=size)
+    file = claim.outcome.rpartition("/")[2]
+    return BatchRow(claim.number, file, len(rows), removed, gone, failed, removed_bytes=size)
 
 
 def _row(run_id: str) -> RunRow:

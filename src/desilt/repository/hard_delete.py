@@ -55,7 +55,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedBack:
     """What is to be restored: all that fits."""
 
     branch: str | None = None
@@ -99,5 +99,5 @@ class HardDelete(Protocol):
     def settle(self, claim: Claim, done: BatchRow, outcomes: Sequence[Outcome]) -> None:
         """What became of what was claimed, in the ledger; what failed is taken up again later."""
 
-    def restore(self, wanted: Wanted) -> Restaged:
+    def restore(self, wanted: WantedBack) -> Restaged:
         """Stage again what nobody has claimed, where its path was not written since."""

@@ -15,7 +15,7 @@ from desilt.records import removals as tombstones
 from desilt.records.holds import HoldKind
 from desilt.records.ledger import RunRow, RunState
 from desilt.records.removals import State
-from desilt.repository.hard_delete import HardDeleteSetting, Wanted
+from desilt.repository.hard_delete import HardDeleteSetting, WantedBack
 from desilt.testing import oracle
 from words import contents, put, seal
 
@@ -404,7 +404,7 @@ def test_what_the_store_failed_at_is_tried_again_and_never_restored(repo, clock)
     repo.reset("main")
     pass_time(clock, SOON.grace)
     settle(repo, repo.hard_delete.claim(row(repo, "run-1"), 0, most=2), Result.FAILED)
-    assert repo.hard_delete.restore(Wanted()).late == 1
+    assert repo.hard_delete.restore(WantedBack()).late == 1
     assert repo.hard_delete.claim(row(repo, "run-2"), 0, most=2) is None
     pass_time(clock, PAUSE)
     settle(repo, repo.hard_delete.claim(row(repo, "run-2"), 0, most=2))
@@ -465,7 +465,7 @@ def test_a_mistaken_reset_is_undone(repo, clock):
     repo.copy("main", "a", "main", "copy")
     before, held = contents(repo, "main"), watched(repo)
     repo.reset("main")
-    back = repo.hard_delete.restore(Wanted("main"))
+    back = repo.hard_delete.restore(WantedBack("main"))
     assert (back.objects, back.written, back.late) == (3, (), 0)
     assert contents(repo, "main") == before
     assert (watched(repo), condemned(repo), rows(repo)) == (held, {}, [])
@@ -478,7 +478,7 @@ def test_a_mistaken_reset_is_undone(repo, clock):
 def test_a_mistaken_removal_is_undone(repo):
     put(repo, "main", "a", "text")
     repo.remove("main", "a")
-    assert repo.hard_delete.restore(Wanted(prefix="a")).objects == 1
+    assert repo.hard_delete.restore(WantedBack(prefix="a")).objects == 1
     assert contents(repo, "main") == {"a": "text"}
 
 
@@ -488,8 +488,8 @@ def test_only_what_is_meant_comes_back(repo):
     third, fourth = put(repo, "dev", "a/1"), put(repo, "dev", "c")
     repo.reset("main")
     repo.reset("dev")
-    assert repo.hard_delete.restore(Wanted("main", "a/")).objects == 1
-    assert repo.hard_delete.restore(Wanted(addresses=(fourth,))).objects == 1
+    assert repo.hard_delete.restore(WantedBack("main", "a/")).objects == 1
+    assert repo.hard_delete.restore(WantedBack(addresses=(fourth,))).objects == 1
     assert set(condemned(repo)) == {second, third}
     assert {first, fourth} <= oracle.staged(repo)
 
@@ -512,7 +512,7 @@ def test_a_path_that_was_written_since_is_left_as_it_is(repo, since):
     repo.reset("main")
     since(repo)
     before = contents(repo, "main@"), oracle.staged(repo)
-    assert repo.hard_delete.restore(Wanted(addresses=(address,))).written == ("a",)
+    assert repo.hard_delete.restore(WantedBack(addresses=(address,))).written == ("a",)
     assert (contents(repo, "main@"), oracle.staged(repo)) == before
     assert address in condemned(repo)
 
@@ -520,7 +520,7 @@ def test_a_path_that_was_written_since_is_left_as_it_is(repo, since):
 def test_what_was_overwritten_does_not_come_back_over_what_did_it(repo):
     put(repo, "main", "a", "old")
     put(repo, "main", "a", "new")
-    assert repo.hard_delete.restore(Wanted()).written == ("a",)
+    assert repo.hard_delete.restore(WantedBack()).written == ("a",)
     assert contents(repo, "main") == {"a": "new"}
 
 
@@ -529,7 +529,7 @@ def test_what_went_with_its_branch_does_not_come_back_to_another_of_its_name(rep
     address = put(repo, "dev", "a")
     repo.delete_branch("dev", force=True)
     repo.create_branch("dev", "main")
-    assert repo.hard_delete.restore(Wanted(addresses=(address,))).written == ("a",)
+    assert repo.hard_delete.restore(WantedBack(addresses=(address,))).written == ("a",)
     assert contents(repo, "dev") == {}
 
 
@@ -538,7 +538,7 @@ def test_what_came_back_is_condemned_again_when_it_is_dropped_again(repo, clock)
     for _ in range(2):
         repo.reset("main")
         assert condemned(repo) == {address: "reset"}
-        assert repo.hard_delete.restore(Wanted()).objects == 1
+        assert repo.hard_delete.restore(WantedBack()).objects == 1
         assert condemned(repo) == {}
     repo.remove("main", "a")
     pass_time(clock, SOON.grace)
@@ -549,7 +549,7 @@ def test_what_came_back_is_condemned_again_when_it_is_dropped_again(repo, clock)
 def test_what_came_back_and_was_committed_is_never_condemned_again(repo):
     address = put(repo, "main", "a")
     repo.reset("main")
-    repo.hard_delete.restore(Wanted())
+    repo.hard_delete.restore(WantedBack())
     repo.commit("main", "one")
     repo.copy("main", "a", "main", "b")
     repo.reset("main")
@@ -563,7 +563,7 @@ def test_odd_paths_come_back_as_they_were(repo):
         put(repo, "main", path, path.encode().hex())
     before = contents(repo, "main")
     repo.reset("main")
-    repo.hard_delete.restore(Wanted("main"))
+    repo.hard_delete.restore(WantedBack("main"))
     assert contents(repo, "main") == before
 
 

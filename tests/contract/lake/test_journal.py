@@ -136,7 +136,8 @@ def test_kinds_of_changes_keep_their_names():
     assert set(Change.kinds) == {
         *("RepositoryMade", "Committed", "BranchMade", "HeadMoved", "AreasTaken", "BranchDeleted", "TagMade"),
         *("TagDeleted", "HoldMade", "HoldLifted", "PolicySet", "HistoryEdited", "CommitsCollected", "TablesBack"),
-        *("RunBegan", "BroughtBack", "MarksFollowed", "DatabaseRecovered", "GivenUp"),
+        *("RunBegan", "BroughtBack", "MarksFollowed", "DatabaseRecovered", "GivenUp", "HardDeleteSet"),
+        *("DiscardsClaimed", "DiscardsRestored"),
     }
 
 

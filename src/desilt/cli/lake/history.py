@@ -12,6 +12,7 @@ from desilt.cli.command import DesiltCommand
 from desilt.cli.common import metadata_option, with_repository
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.graph import draw
+from desilt.cli.lake.at_once import may_drop
 from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
 from desilt.domain.units import many
@@ -32,6 +33,7 @@ def user() -> str:
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.option("-m", "--message", required=True, help="What the commit is for.")
 @metadata_option
@@ -147,6 +149,7 @@ def revert(
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.option("--all", "everything", is_flag=True, help="Everything staged on the branch.")
 @click.option("--prefix", help="What is staged below a prefix.")

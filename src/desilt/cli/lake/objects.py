@@ -13,6 +13,7 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import pairs, with_repository
 from desilt.cli.complete import refs as refs_known
+from desilt.cli.lake.at_once import may_drop
 from desilt.cli.output import done, emit, emit_one
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
@@ -90,6 +91,7 @@ def get(repository: LakeRepository, ref: str, path: str, output: Path | None, pa
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.argument("file", type=click.Path(exists=True, allow_dash=True, path_type=Path))
@@ -127,6 +129,7 @@ def put(
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.option("-r", "--recursive", is_flag=True, help="Everything whose path begins with PATH.")
@@ -144,6 +147,7 @@ def rm(repository: LakeRepository, branch: str, path: str, recursive: bool, as_j
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("source_ref", shell_complete=refs_known)
 @click.argument("source")
 @click.argument("branch", shell_complete=refs_known)
@@ -159,6 +163,7 @@ def cp(repository: LakeRepository, source_ref: str, source: str, branch: str, pa
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("source")
 @click.argument("path")

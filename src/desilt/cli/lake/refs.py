@@ -5,6 +5,7 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option, json_option, with_repository
 from desilt.cli.complete import refs as refs_known
+from desilt.cli.lake.at_once import may_drop
 from desilt.cli.output import done, emit
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import LakeRepository
@@ -68,6 +69,7 @@ def branch(repository: LakeRepository, name: str, source: str | None, as_json: b
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("name", shell_complete=refs_known)
 @click.option("--force", is_flag=True, help="Even with uncommitted changes: they are lost.")
 def delete_branch(repository: LakeRepository, name: str, force: bool, as_json: bool) -> None:

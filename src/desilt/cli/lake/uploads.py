@@ -7,6 +7,7 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import metadata_option, with_repository
 from desilt.cli.complete import refs as refs_known
+from desilt.cli.lake.at_once import may_drop
 from desilt.cli.lake.objects import entry_row
 from desilt.cli.output import done, emit_one
 from desilt.domain.times import moment
@@ -32,6 +33,7 @@ def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.argument("token")
@@ -55,6 +57,7 @@ def link(
 
 @click.command(cls=DesiltCommand)
 @with_repository
+@may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 @click.argument("uri")

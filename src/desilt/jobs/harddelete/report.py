@@ -22,7 +22,7 @@ LISTED = 5_000  # objects that a page names
 
 
 @dataclass(slots=True)
-class Tally:
+class RemovedSoFar:
     """What was asked for so far, by the branch it was uploaded to and by what dropped it; and some of it."""
 
     amounts: dict[tuple[str, str], Amount] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Tally:
                 self.some.append(Removed(row["address"], row["size_bytes"], row["modified_at"], key[0], why, ""))
 
 
-def publish(repository: Repository, run: Run, tally: Tally, seconds: float) -> Report:
+def publish(repository: Repository, run: Run, tally: RemovedSoFar, seconds: float) -> Report:
     """The report of a run so far, written into its folder as JSON and as a page."""
     hard_delete = repository.hard_delete
     assert hard_delete is not None

@@ -14,7 +14,7 @@ from desilt.domain.run import Run, new_run
 from desilt.errors import BadRequest, BatchOver
 from desilt.executors.executor import Nobody, Watch
 from desilt.jobs.harddelete import pace
-from desilt.jobs.harddelete.report import Tally, publish
+from desilt.jobs.harddelete.report import RemovedSoFar, publish
 from desilt.jobs.situation import check_clock
 from desilt.logs import logger, under_way
 from desilt.records.ledger import RunRow, RunState
@@ -50,7 +50,7 @@ class Worker:
     watch: Watch = NOBODY
     _run: Run | None = None
     _number: int = 0
-    _tally: Tally = field(default_factory=Tally)
+    _tally: RemovedSoFar = field(default_factory=RemovedSoFar)
 
     def work(self) -> Report | None:
         """Remove all that is due; None if there is nothing. Refused where that is too much of the lake."""
@@ -104,7 +104,7 @@ class Worker:
         if self._run is None or (self._number and now - self._run.now >= LASTS):
             last = folders.newest(self.repository.store, self.repository.prefix)
             self._run = new_run(JOB, now=now, started_at=now, entropy=os.urandom(4), last=last)
-            self._number, self._tally = 0, Tally()
+            self._number, self._tally = 0, RemovedSoFar()
         return self._run
 
 
