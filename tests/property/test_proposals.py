@@ -4,6 +4,7 @@ Each test is one race, or one that does not happen. The histories are drawn in a
 document, and stay what the explorer prints.
 """
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,11 @@ def test_counting_staged_entries_alone_still_loses_what_is_committed_meanwhile()
         "delete sets counter of x = 0 if it is 1: yes",
         "commit sets branch/main = c0.T1 + T1 if it is c0 + T0 + T1: yes",
     )
+
+
+def test_counting_staged_entries_alone_keeps_what_was_committed_before():
+    flows = {"delete": counters.delete("a", conditional=True, only_staged=True)}
+    kept(counters.model(COMMITTED, {"x": 1}), flows)
 
 
 def test_one_entry_that_is_deleted_twice_is_counted_down_twice():
@@ -222,22 +228,22 @@ def test_a_list_that_stays_empty_stops_that_copy():
 OF_LISTS = {
     "upload": token_lists.put_object("a", "y"),
     "copy": token_lists.copy("a", "b"),
+    "copy from dev": token_lists.copy("a", "c", of="dev"),
     "delete": token_lists.delete("a"),
     "commit": token_lists.commit(),
     "reset": token_lists.reset(),
-    "copy from dev": token_lists.copy("a", "c", of="dev"),
     "reset dev": token_lists.reset("dev"),
+    "job": token_lists.job(keys_go=False),
 }
 
 
 @pytest.mark.parametrize("one", OF_LISTS)
-def test_lists_that_stay_lose_nothing_to_the_job_whatever_two_others_do(one):
+def test_lists_that_stay_lose_nothing_whatever_three_do_at_once(one):
     """The document saw no safe design here; but for what is left behind, this one is."""
-    store = {**STAGED, **LISTED, "references/x": ("D0",), "references/z": ("T0",), "staging/T0/a": "z"}
-    names = list(OF_LISTS)
-    for other in names[names.index(one) + 1 :]:
-        flows = {one: OF_LISTS[one], other: OF_LISTS[other], "job": token_lists.job(keys_go=False)}
-        kept(token_lists.model(store, ["x", "z"], keys_go=False), flows)
+    start = token_lists.model({**LISTED, "references/z": ("T0",), "staging/T0/a": "z"}, ["x", "z"], keys_go=False)
+    names = list(OF_LISTS)[list(OF_LISTS).index(one) :]
+    for others in [(), *((other,) for other in names), *itertools.combinations_with_replacement(names, 2)]:
+        kept(start, {f"{number} {name}": OF_LISTS[name] for number, name in enumerate((one, *others))})
 
 
 def test_an_override_on_the_same_token_is_left():

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from desilt.testing.explore import Actor, Blob, Bounds, Declined, Harm, Model, Pointer, Rows, World, explore
-from desilt.testing.explore.acts import drop, erase, get, listing, put, put_if, scan, transaction, upload, wait
+from desilt.testing.explore.acts import drop, erase, get, listing, now, put, put_if, scan, transaction, upload, wait
 
 
 def staged(world):
@@ -84,10 +84,12 @@ def test_steps_that_do_not_meet_are_run_in_one_order():
 
 def test_what_crashes_stays_where_it_was():
     def flow():
+        yield get("half")  # a crash after this is one before it
         yield put("half", 1)
         yield put("whole", 1)
 
     found = explore(model(pointers=nothing), [Actor("one", flow)], Bounds(crashes=1))
+    assert found.histories == 2
     assert {tuple(sorted(world.store)) for world in found.ends} == {("half",), ("half", "whole")}
     unharmed = explore(model(pointers=nothing), [Actor("one", flow)])
     assert {tuple(sorted(world.store)) for world in unharmed.ends} == {("half", "whole")}
@@ -196,12 +198,13 @@ def test_a_transaction_that_declines_has_changed_nothing():
 def some_flow(rng, number):
     """A few steps on a few keys; what some of them do depends on what others have read."""
     keys = ["entry/a", "entry/b", "k", "l"]
-    plan = [(rng.choice(["get", "set", "if", "drop", "scan", "put", "erase"]), rng.choice(keys)) for _ in range(3)]
+    kinds = ["get", "set", "if", "drop", "scan", "now", "put", "erase"]
+    plan = [(rng.choice(kinds), rng.choice(keys)) for _ in range(3)]
 
     def flow():
         seen = None
         for kind, key in plan:
-            address = f"x{(number + len(str(seen))) % 2}"
+            address = f"x{(number + len(str(seen)) + (seen == 1)) % 2}"
             if kind == "get":
                 seen = yield get(key)
             elif kind == "set":
@@ -212,6 +215,8 @@ def some_flow(rng, number):
                 yield drop(key)
             elif kind == "scan":
                 seen = yield scan("entry/")
+            elif kind == "now":
+                seen = yield now()
             elif kind == "put":
                 yield upload(address, "text")
             elif seen is None:

@@ -116,7 +116,7 @@ class _Search:
                     asleep = {
                         other: its
                         for other, its in (*arrival.asleep.items(), *tried.items())
-                        if other.who != choice.who and not (other.dies and choice.dies) and not its.meets(footprint)
+                        if other.who != choice.who and not its.meets(footprint)
                     }
                     self._arrive(following, after, Arrival(spot, choice, arrival.ways, asleep))
                     if self._reduced:
@@ -150,7 +150,7 @@ class _Search:
         """One step; None where a crash after it would be no other than one before it, or than none."""
         if choice.who == TIME:
             after = Spot(spot.world.later(self._bounds.tick), spot.places, spot.crashes, spot.ticks + 1)
-            return after, EVERYTHING if self._bounds.patient else PASSING
+            return after, EVERYTHING if self._bounds.patient else PASSING  # whoever is patient waits for any step
         play, place = self._plays[choice.who], spot.places[choice.who]
         visit = Visit(spot.world)
         answer = play.act(place).run(visit)
@@ -161,8 +161,6 @@ class _Search:
             then = CRASHED
         places = (*spot.places[: choice.who], then, *spot.places[choice.who + 1 :])
         after = Spot(visit.world(), places, spot.crashes + choice.dies, spot.ticks)
-        if self._bounds.patient and (then < 0 or place == play.start):
-            return after, EVERYTHING  # whether time may pass has changed
         return after, footprint
 
     def _arrive(self, following: dict[Spot, Arrival], spot: Spot, arrival: Arrival) -> None:
