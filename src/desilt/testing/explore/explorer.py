@@ -15,11 +15,11 @@ from desilt.testing.explore.acts import Act, Actor, Failure
 from desilt.testing.explore.ends import ending
 from desilt.testing.explore.history import Harm, History, Line
 from desilt.testing.explore.model import Model, loss
-from desilt.testing.explore.world import CLOCK, EVERYTHING, Declined, Footprint, Visit, World
+from desilt.testing.explore.world import CLOCK, EVERYTHING, Declined, Touched, Visit, World
 
 FINISHED, CRASHED = -1, -2
 TIME = -1  # in place of an actor's number
-PASSING = Footprint(frozenset(), frozenset(), frozenset({CLOCK}))
+PASSING = Touched(frozenset(), frozenset(), frozenset({CLOCK}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Bounds:
     tick: int = 1  # how much time passes at once
 
 
-class Spot(NamedTuple):
+class Junction(NamedTuple):
     """Where a history stands: the world, where each actor is, and what may still go wrong."""
 
     world: World
@@ -50,19 +50,19 @@ class Choice(NamedTuple):
 
 @dataclass(slots=True)
 class Arrival:
-    """How a spot was come to first, in how many ways in all, and which choices need not be tried from it."""
+    """How a junction was come to first, in how many ways in all, and which choices need not be tried from it."""
 
-    came_from: Spot | None
+    came_from: Junction | None
     by: Choice | None
     ways: int
-    asleep: dict[Choice, Footprint]
+    asleep: dict[Choice, Touched]
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """What was run, and the shortest history to each harm."""
 
-    states: int  # spots visited, each at each length of history
+    states: int  # junctions visited, each at each length of history
     steps: int  # taken, of those that were tried
     histories: int  # from the start to an end, of those not asleep
     ends: frozenset[World]
@@ -91,24 +91,24 @@ class _Search:
         self._plays = [Play(actor) for actor in actors]
         self._losses: dict[World, str] = {}
         self._found: dict[Harm, History] = {}
-        self._levels: list[dict[Spot, Arrival]] = []
+        self._levels: list[dict[Junction, Arrival]] = []
 
     def run(self, stop: Harm | None) -> Exploration:
-        start = Spot(self._model.start, tuple(play.start for play in self._plays), 0, 0)
+        start = Junction(self._model.start, tuple(play.start for play in self._plays), 0, 0)
         self._levels.append({start: Arrival(None, None, 1, {})})
         states = steps = histories = 0
         ends = set()
         while self._levels[-1] and not (stop and stop in self._found):
-            following: dict[Spot, Arrival] = {}
+            following: dict[Junction, Arrival] = {}
             states += len(self._levels[-1])
-            for spot, arrival in self._levels[-1].items():
-                self._check(spot)
-                choices = self._choices(spot)
-                tried: dict[Choice, Footprint] = {}
+            for here, arrival in self._levels[-1].items():
+                self._check(here)
+                choices = self._choices(here)
+                tried: dict[Choice, Touched] = {}
                 for choice in choices:
                     if choice in arrival.asleep:
                         continue
-                    taken = self._take(spot, choice)
+                    taken = self._take(here, choice)
                     if taken is None:
                         continue
                     after, footprint = taken
@@ -118,93 +118,93 @@ class _Search:
                         for other, its in (*arrival.asleep.items(), *tried.items())
                         if other.who != choice.who and not its.meets(footprint)
                     }
-                    self._arrive(following, after, Arrival(spot, choice, arrival.ways, asleep))
+                    self._arrive(following, after, Arrival(here, choice, arrival.ways, asleep))
                     if self._reduced:
                         tried[choice] = footprint
                 if not choices:
                     histories += arrival.ways
-                    ends.add(spot.world)
-                    self._end(spot)
+                    ends.add(here.world)
+                    self._end(here)
             self._levels.append(following)
         return Exploration(states, steps, histories, frozenset(ends), self._found)
 
-    def _choices(self, spot: Spot) -> list[Choice]:
+    def _choices(self, here: Junction) -> list[Choice]:
         choices = []
-        for number, place in enumerate(spot.places):
-            if place >= 0 and self._ready(number, spot):
+        for number, place in enumerate(here.places):
+            if place >= 0 and self._ready(number, here):
                 choices.append(Choice(number))
-                if spot.crashes < self._bounds.crashes:
+                if here.crashes < self._bounds.crashes:
                     choices.append(Choice(number, dies=True))
-        if spot.ticks < self._bounds.ticks and (not self._bounds.patient or self._idle(spot)):
+        if here.ticks < self._bounds.ticks and (not self._bounds.patient or self._idle(here)):
             choices.append(Choice(TIME))
         return choices
 
-    def _ready(self, number: int, spot: Spot) -> bool:
-        act = self._plays[number].act(spot.places[number])
-        return act.ready is None or act.ready(Visit(spot.world))
+    def _ready(self, number: int, here: Junction) -> bool:
+        act = self._plays[number].act(here.places[number])
+        return act.ready is None or act.ready(Visit(here.world))
 
-    def _idle(self, spot: Spot) -> bool:
-        return all(place < 0 or place == play.start for place, play in zip(spot.places, self._plays, strict=True))
+    def _idle(self, here: Junction) -> bool:
+        return all(place < 0 or place == play.start for place, play in zip(here.places, self._plays, strict=True))
 
-    def _take(self, spot: Spot, choice: Choice) -> tuple[Spot, Footprint] | None:
+    def _take(self, here: Junction, choice: Choice) -> tuple[Junction, Touched] | None:
         """One step; None where a crash after it would be no other than one before it, or than none."""
         if choice.who == TIME:
-            after = Spot(spot.world.later(self._bounds.tick), spot.places, spot.crashes, spot.ticks + 1)
+            after = Junction(here.world.later(self._bounds.tick), here.places, here.crashes, here.ticks + 1)
             return after, EVERYTHING if self._bounds.patient else PASSING  # whoever is patient waits for any step
-        play, place = self._plays[choice.who], spot.places[choice.who]
-        visit = Visit(spot.world)
+        play, place = self._plays[choice.who], here.places[choice.who]
+        visit = Visit(here.world)
         answer = play.act(place).run(visit)
         footprint, then = visit.footprint(), play.answered(place, answer)
         if choice.dies:
             if not footprint.writes or then == FINISHED:
                 return None
             then = CRASHED
-        places = (*spot.places[: choice.who], then, *spot.places[choice.who + 1 :])
-        after = Spot(visit.world(), places, spot.crashes + choice.dies, spot.ticks)
+        places = (*here.places[: choice.who], then, *here.places[choice.who + 1 :])
+        after = Junction(visit.world(), places, here.crashes + choice.dies, here.ticks)
         return after, footprint
 
-    def _arrive(self, following: dict[Spot, Arrival], spot: Spot, arrival: Arrival) -> None:
-        """Asleep is only what every way to a spot may leave out."""
-        known = following.get(spot)
+    def _arrive(self, following: dict[Junction, Arrival], here: Junction, arrival: Arrival) -> None:
+        """Asleep is only what every way to a junction may leave out."""
+        known = following.get(here)
         if known is None:
-            following[spot] = arrival
+            following[here] = arrival
         else:
             known.ways += arrival.ways
             known.asleep = {choice: its for choice, its in known.asleep.items() if choice in arrival.asleep}
 
     # ---- what came of it
 
-    def _check(self, spot: Spot) -> None:
-        lost = self._losses.get(spot.world)
+    def _check(self, here: Junction) -> None:
+        lost = self._losses.get(here.world)
         if lost is None:
-            lost = self._losses[spot.world] = loss(self._model, spot.world)
+            lost = self._losses[here.world] = loss(self._model, here.world)
         if lost:
-            self._find(Harm.LOSS, spot, (), lost)
+            self._find(Harm.LOSS, here, (), lost)
 
-    def _end(self, spot: Spot) -> None:
-        ended = ending(self._model, spot.world)
+    def _end(self, here: Junction) -> None:
+        ended = ending(self._model, here.world)
         if ended.loss:
-            self._find(Harm.LOSS, spot, ended.lines, ended.loss)
+            self._find(Harm.LOSS, here, ended.lines, ended.loss)
         if ended.left:
-            self._find(Harm.LEFT, spot, (), f"{_some(ended.left)} held by nobody, and the design does not remove it")
+            self._find(Harm.LEFT, here, (), f"{_some(ended.left)} held by nobody, and the design does not remove it")
         if ended.leaked:
             self._find(
-                Harm.LEAK, spot, ended.lines, f"{_some(ended.leaked)} held by nobody, and nothing will remove it"
+                Harm.LEAK, here, ended.lines, f"{_some(ended.leaked)} held by nobody, and nothing will remove it"
             )
-        for number, place in enumerate(spot.places):
-            if place >= 0 and not self._ready(number, spot._replace(world=ended.world)):
+        for number, place in enumerate(here.places):
+            if place >= 0 and not self._ready(number, here._replace(world=ended.world)):
                 waiting = self._plays[number].act(place).says
-                self._find(Harm.STUCK, spot, ended.lines, f"{self._actors[number].name} {waiting}, for ever")
+                self._find(Harm.STUCK, here, ended.lines, f"{self._actors[number].name} {waiting}, for ever")
 
-    def _find(self, harm: Harm, spot: Spot, more: Sequence[Line], because: str) -> None:
+    def _find(self, harm: Harm, here: Junction, more: Sequence[Line], because: str) -> None:
         if harm not in self._found:
-            self._found[harm] = History(harm, (*self._lines(spot), *more), because)
+            self._found[harm] = History(harm, (*self._lines(here), *more), because)
 
-    def _lines(self, spot: Spot) -> list[Line]:
-        """The way to a spot, gone once more."""
-        way: list[tuple[Spot, Choice]] = []
-        level = next(number for number in range(len(self._levels) - 1, -1, -1) if spot in self._levels[number])
-        arrival = self._levels[level][spot]
+    def _lines(self, here: Junction) -> list[Line]:
+        """The way to a junction, gone once more."""
+        way: list[tuple[Junction, Choice]] = []
+        level = next(number for number in range(len(self._levels) - 1, -1, -1) if here in self._levels[number])
+        arrival = self._levels[level][here]
         while arrival.came_from is not None and arrival.by is not None:
             way.append((arrival.came_from, arrival.by))
             level -= 1

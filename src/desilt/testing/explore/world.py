@@ -72,20 +72,20 @@ class World(NamedTuple):
         return self._replace(now=self.now + by)
 
 
-class Footprint(NamedTuple):
+class Touched(NamedTuple):
     """What a step touched: keys read, prefixes scanned, keys written."""
 
     reads: frozenset[str]
     scans: frozenset[str]
     writes: frozenset[str]
 
-    def meets(self, other: "Footprint") -> bool:
+    def meets(self, other: "Touched") -> bool:
         """Whether the order of the two matters: one of them writes what the other writes or sees."""
         if EVERYTHING is self or EVERYTHING is other:
             return True
         return self._changes(other) or other._changes(self)
 
-    def _changes(self, other: "Footprint") -> bool:
+    def _changes(self, other: "Touched") -> bool:
         if not self.writes:
             return False
         if self.writes & other.writes or self.writes & other.reads:
@@ -93,7 +93,7 @@ class Footprint(NamedTuple):
         return any(key.startswith(prefix) for prefix in other.scans for key in self.writes)
 
 
-EVERYTHING = Footprint(frozenset(), frozenset({""}), frozenset({""}))
+EVERYTHING = Touched(frozenset(), frozenset({""}), frozenset({""}))
 """Of a step that changes places with no other."""
 
 
@@ -165,8 +165,8 @@ class Visit:
         objects = self._world.objects if self._objects is None else Rows(self._objects)
         return World(store, objects, self._world.now)
 
-    def footprint(self) -> Footprint:
-        return Footprint(frozenset(self._reads), frozenset(self._scans), frozenset(self._writes))
+    def footprint(self) -> Touched:
+        return Touched(frozenset(self._reads), frozenset(self._scans), frozenset(self._writes))
 
 
 def _below(prefix: str, rows: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
