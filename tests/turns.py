@@ -25,7 +25,7 @@ from desilt.sweep import discards
 from desilt.testing import oracle
 from desilt.testing.every_turn import Violation
 from desilt.testing.explore.history import Harm, Line
-from desilt.testing.faults import Crash, SteppedDatabase, Steps, stepped
+from desilt.testing.faults import Crash, Proxy, SteppedDatabase, Steps
 from desilt.testing.footprints import KEY, Watch, watched, watched_store
 from histories import condemn
 from words import seal
@@ -35,6 +35,7 @@ ON = HardDeleteSetting(timedelta(0), 1.0)
 JUDGED = {"staging", "tombstones", "fresh", "commits"}
 SEEN = JUDGED | {"holds", "discarded", "repositories.discard_after"}
 LAST_MOVE = {"repositories.generation", "repositories.journal_from", "move_marks"}
+NOTED = "address, path, wait_until"
 UPLOADS = ("put", "link", "copy to")  # how flows that upload are called
 ENDED = (State.REMOVED, State.GONE)
 
@@ -50,12 +51,13 @@ def copied(repo):
 
 
 def sealed(repo):
-    """a and c in an area that a commit had sealed and was cut off; above it another a, and b that is a copy of c."""
+    """a and c in an area that a commit sealed and was cut off; above it copies of them, at f and b, and another a."""
     repo.put("main", "a", b"a")
     repo.put("main", "c", b"c")
     seal(repo, "main")
-    repo.put("main", "a", b"a again")
+    repo.copy("main", "a", "main", "f")
     repo.copy("main", "c", "main", "b")
+    repo.put("main", "a", b"a again")
 
 
 def committed(repo):
@@ -105,9 +107,7 @@ class Start:
         self.verdicts = {}
         self.address = {row.path: row.address for row in self.repo.list("main")}
         with database.read() as tx:
-            self.address |= {
-                bytes(path).decode(): address for path, address in tx.rows("SELECT path, address FROM discarded")
-            }
+            self.address |= {bytes(path).decode(): one for one, path, _ in tx.rows(f"SELECT {NOTED} FROM discarded")}
 
     def clock(self):
         return self.now
@@ -128,14 +128,17 @@ class Start:
             staged = tx.rows("SELECT token, path, address FROM staging WHERE address IS NOT NULL")
             stones = dict(tx.rows("SELECT address, state FROM tombstones"))
             fresh = {row[0] for row in tx.rows("SELECT address FROM fresh")}
-            noted = tx.rows("SELECT address, path, wait_until FROM discarded")
+            noted = [
+                (one, bytes(path).decode(), until) for one, path, until in tx.rows(f"SELECT {NOTED} FROM discarded")
+            ]
             after = tx.one("SELECT discard_after FROM repositories")[0]
             metaranges = {row[0] for row in tx.rows("SELECT metarange FROM commits")}
             holds = tx.rows("SELECT kind, value FROM holds")
             tickets = {row[0] for row in tx.rows("SELECT address FROM tickets")}
         for one in metaranges - self.contents.keys():
             self.repo.ranges.metarange.cache_clear()
-            self.contents[one] = {entry.address for entry in oracle.contents(self.repo, {one})[one]}
+            entries = oracle.contents(self.repo, {one})[one]
+            self.contents[one] = {entry.address for entry in entries if "://" not in entry.address}
         prefix = self.repo.prefix
         return SimpleNamespace(
             rows=[
@@ -236,6 +239,7 @@ FLOWS = {
     "worker": work,
     "collector": collect,
     "stage elsewhere": lambda repo, _: repo.stage("main", "a", "s3://elsewhere/a", size=1, checksum="c"),
+    "copy a e, remove e": lambda repo, _: (repo.copy("main", "a", "main", "e"), repo.remove("main", "e")),
     "time": later,
 }
 
@@ -251,14 +255,14 @@ class Cut:
 class World:
     """Some flows, by their names or cut, from one start."""
 
-    def __init__(self, start, flows, *, fine=False, whole=()):
-        self.start, self._flows, self._fine, self._whole = start, flows, fine, whole
+    def __init__(self, start, flows, *, fine=False, whole=(), rows=True):
+        self.start, self._flows, self._fine, self._whole, self._rows = start, flows, fine, whole, rows
         self._whole_lives = not any(isinstance(one, Cut) for one in flows)
         self.watch = Watch(without={"partitions", PROBE} | ({"intents"} if self._whole_lives else set()))
 
     def flows(self, pause):
         self.start.again()
-        self._outcomes, self._history = {}, Past(self.start)
+        self._outcomes, self._history = {}, Past(self.start, rows=self._rows)
         bodies, names = {}, defaultdict(itertools.count)
         for one in self._flows:
             name, crash = (one.flow, one.crash) if isinstance(one, Cut) else (one, None)
@@ -270,9 +274,15 @@ class World:
     def _body(self, who, act, crash, pause):
         first = iter([pause])
         once = (lambda: next(first, lambda: None)()) if who in self._whole else pause
-        steps = Steps(crash, pause=once, fine=self._fine)
+        steps = self._steps = Steps(crash, pause=once, fine=self._fine)
         core = self.start.repo.core
-        store = stepped(watched_store(self.start.store, self.watch), steps)
+        store = Proxy(
+            watched_store(self.start.store, self.watch),
+            steps.step,
+            put_new=steps.record,
+            head=steps.look,
+            get=steps.look,
+        )  # whoever finds that another's move was cut off reads its record, in the transaction
         mine = replace(
             core,
             database=SteppedDatabase(watched(core.database, self.watch), steps),
@@ -312,7 +322,7 @@ class World:
         keys = {one.removeprefix(KEY) for one in touched.writes if one.startswith(prefix)}
         removed = any(key not in self.start.store._objects for key in keys)
         if removed or touched.writes & JUDGED:
-            touched.writes.add("what is judged")  # so that these are tried in every order
+            touched.writes.add("(judged)")  # so that these are tried in every order
         if removed or touched.writes & SEEN:
             self._history.look()
 
@@ -330,12 +340,17 @@ class World:
     def outcomes(self):
         return dict(self._outcomes)
 
+    @property
+    def taken(self):
+        """How many steps the last flow took in the last history."""
+        return self._steps.taken
+
 
 class Past:
     """What a history has seen so far, and what must be true by that."""
 
-    def __init__(self, start):
-        self._start, found = start, start.looked_at()
+    def __init__(self, start, *, rows=True):
+        self._start, self._rows, found = start, rows, start.looked_at()  # rows: of fresh, there must be just those
         self._known = found.staged | found.stored
         self._watched = set(found.fresh) | {
             address for address, state in found.stones.items() if state in ("discarded", "claimed")
@@ -352,7 +367,7 @@ class Past:
         self._known |= found.staged
         self._committed |= found.committed
         self._holds |= found.holds
-        for _, path, address in found.rows:
+        for address, path in [row[:0:-1] for row in found.rows] + [row[:2] for row in found.noted]:
             self._paths[address].add(path)
 
     def look(self):
@@ -367,6 +382,11 @@ class Past:
                 )
         if any(until is None for _, _, until in found.noted):
             raise Violation(Harm.LEAK, "something was dropped, and nobody has decided on it")
+        for kind, value in found.holds:
+            if kind == HoldKind.ADDRESS and value not in found.stored:
+                raise Violation(Harm.LOSS, f"{self._name(value)} is held, and gone")
+        if not self._rows:
+            return found
         fresh = {one for one in found.staged & self._watched if one not in self._committed | self._excused}
         if fresh - found.fresh:
             raise Violation(Harm.LEAK, f"{self._names(fresh - found.fresh)} is staged, and not fresh")

@@ -22,6 +22,7 @@ CHANGES = ("INSERT", "UPDATE", "DELETE")
 WIDE = "repositories"  # one row, and columns of many kinds
 ANY_ROWS = "all tables"
 KEY = "object "
+SHORT = 12  # of a part of a name
 READING, WRITING = ("get", "head", "stream"), ("put", "put_new")
 
 
@@ -45,12 +46,20 @@ class Footprint:
         return bool(other.lists) and any(one.startswith(tuple(other.lists)) for one in self.writes)
 
     def __str__(self) -> str:
-        changed = sorted(one for one in self.writes if not one.startswith(KEY))
-        stored = sorted(one for one in self.writes if one.startswith(KEY))
-        read = sorted(one for one in self.reads | self.lists)
+        changed = sorted(one for one in self.writes if not one.startswith((KEY, "(")))
+        stored = sorted(map(_short, (one for one in self.writes if one.startswith(KEY))))
+        read = sorted(map(_short, self.reads | self.lists))
         parts = [f"changes {', '.join(changed)}"] if changed else []
         parts += [f"writes or removes {', '.join(stored)}"] if stored else []
         return "; ".join(parts) or f"reads {', '.join(read) or 'nothing that matters'}"
+
+
+def _short(name: str) -> str:
+    """Names made by chance, cut to what tells them apart."""
+    if not name.startswith(KEY):
+        return name
+    parts = name.removeprefix(KEY).split("/")
+    return KEY + "/".join(one if len(one) <= SHORT else f"…{one[-SHORT:]}" for one in parts)
 
 
 class Watch:
