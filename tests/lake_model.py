@@ -2,6 +2,7 @@
 
 import itertools
 import tempfile
+import uuid
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +21,7 @@ from desilt.domain.history import merge_base
 from desilt.errors import Dirty, MergeConflict, NotFound, NothingToCommit
 from desilt.lake import Lake, schema
 from desilt.lake.fsck import check
-from desilt.objects.memory import MemoryStore
+from desilt.objects import open_store
 from desilt.records.database import open_database
 from desilt.testing import oracle
 
@@ -66,10 +67,14 @@ class LakeModel(RuleBasedStateMachine):
         schema.create(database, storage="")
         ticks = itertools.count()
 
-        def clock():
-            return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(ticks))
+        self.passed = timedelta(0)
 
-        lake = Lake(database, MemoryStore(clock=clock), clock=clock, raggedness=3)
+        def clock():
+            return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(ticks)) + self.passed
+
+        store = open_store(f"memory://{uuid.uuid4().hex}")
+        store.clock = clock
+        lake = Lake(database, store, clock=clock, raggedness=3)
         self.repo = lake.create_repository("model")
         first = self.repo.resolve("main").commit.id
         self.commits = {first: ModelCommit({}, ())}

@@ -121,7 +121,7 @@ FIELDS = {
     "Amount": "objects bytes",
     "Explanation": "address uri verdict until places exists size modified_at named_at branch paths refs commits staged "
     "ticket dropped orders removal",
-    "Discards": "waiting waiting_bytes claimed claimed_bytes due oldest fresh removed stored",
+    "Discards": "waiting waiting_bytes claimed claimed_bytes due leased oldest fresh removed stored",
     "Hold": "id kind value reason made_at until inserted",
     "KnownRun": "id job started_at state planned swept edits refs",
     "Pins": "repository at total nothing pins groups groups_left left version",

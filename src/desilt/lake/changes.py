@@ -132,7 +132,7 @@ class BranchDeleted(Change):
         gone = refs.branch_by_uid(tx, self.uid)
         at = move.again_at or move.at
         with dropping(tx, move.repository, self.uid, head=gone.head, by=By.BRANCH_DELETED, at=at) as drops:
-            for token in gone.tokens:
+            for token in gone.tokens:  # all of them with their branch
                 staging.drop(tx, token, drops)
         refs.delete_branch(tx, move.repository, gone, at=move.at)
 

@@ -125,6 +125,18 @@ def count_due(tx: Transaction, repository: str, now: datetime) -> int:
     return int(row[0])
 
 
+def count_leased(tx: Transaction, repository: str, now: datetime) -> int:
+    """How many objects workers are at."""
+    row = tx.one(
+        "SELECT COUNT(DISTINCT discarded.address) FROM discarded JOIN tombstones "
+        "ON tombstones.repository = discarded.repository AND tombstones.address = discarded.address "
+        "WHERE discarded.repository = ? AND wait_until > ? AND state = ?",
+        *(repository, microseconds(now), State.CLAIMED),
+    )
+    assert row is not None
+    return int(row[0])
+
+
 def wait(tx: Transaction, repository: str, addresses: Iterable[str], until: datetime) -> None:
     """Nobody takes these up before ``until``."""
     tx.execute_many(
@@ -138,6 +150,12 @@ def forget(tx: Transaction, repository: str, addresses: Iterable[str]) -> None:
     tx.execute_many(
         "DELETE FROM discarded WHERE repository = ? AND address = ?", ((repository, one) for one in addresses)
     )
+
+
+def claim_due(tx: Transaction, repository: str, run: str, number: int, *, at: datetime) -> None:
+    """What was due at a moment may be gone: it is claimed, by a worker that may be at it, and others take it up."""
+    found = list(dict.fromkeys(due(tx, repository, at)))
+    removals.claim(tx, repository, found, run=run, batch=number)
 
 
 def forget_all(tx: Transaction, repository: str, *, at: datetime) -> None:

@@ -38,6 +38,15 @@ def since(tx: Transaction, repository: str, at: datetime) -> Iterator[str]:
     return (str(row[0]) for row in rows)
 
 
+def each_since(tx: Transaction, repository: str, at: datetime) -> Iterator[tuple[str, bytes, str, datetime]]:
+    """Branch, path, address and time of what was dropped at ``at`` or later."""
+    rows = tx.each(
+        "SELECT branch, path, address, dropped_at FROM dropped WHERE repository = ? AND dropped_at >= ?",
+        *(repository, microseconds(at)),
+    )
+    return ((str(branch), bytes(path), str(address), moment(when)) for branch, path, address, when in rows)
+
+
 def lately(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
     """Those of ``addresses`` that were dropped at ``since`` or later."""
     query = "SELECT address FROM dropped WHERE repository = ? AND dropped_at >= ? AND address IN ({})"

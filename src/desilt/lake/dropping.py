@@ -42,10 +42,13 @@ class Dropping:
     at: datetime
     fresh: int = field(default=0, init=False)  # how many of the dropped references are of fresh addresses
 
-    def note(self, tx: Transaction, where: str, *values: object) -> None:
-        """The rows of ``staging`` that a condition chooses, at most one of each path, are about to go."""
+    def note(self, tx: Transaction, where: str, *values: object, by: By | None = None) -> None:
+        """The rows of ``staging`` that a condition chooses, at most one of each path, are about to go.
+
+        What is noted twice was dropped by what was said first.
+        """
         dropped.write(tx, self.repository, self.branch, self.at, where, *values)
-        self.fresh += discards.note(tx, self.repository, self.branch, self.head, self.by, where, *values)
+        self.fresh += discards.note(tx, self.repository, self.branch, self.head, by or self.by, where, *values)
 
 
 @contextmanager

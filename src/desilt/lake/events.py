@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from desilt.domain.times import microseconds, moment
+from desilt.lake import discards
 from desilt.lake.change import Change, Moment
 from desilt.records import ledger
 from desilt.records.database import Transaction
@@ -63,13 +64,13 @@ class MarksFollowed(Change):
 class DiscardsClaimed(Change):
     """A worker of hard delete removes so many objects: a database that does not know would show some of them."""
 
-    releases: ClassVar[bool] = True  # cut off, nothing was claimed: whoever wanted that is gone
     run: str
     number: int
     objects: int
 
     def apply(self, tx: Transaction, move: Moment) -> None:
-        """What was claimed is on record in the run's folder."""
+        """Late: whatever was due then may be gone, and nobody brings it back."""
+        discards.claim_due(tx, move.repository, self.run, self.number, at=move.at)
 
     def __str__(self) -> str:
         return f"{self.objects} objects claimed by run {self.run}"
@@ -79,11 +80,11 @@ class DiscardsClaimed(Change):
 class DiscardsRestored(Change):
     """What hard delete had condemned is staged again: a database that does not know would remove it."""
 
-    releases: ClassVar[bool] = True  # cut off, nothing was staged: whoever wanted that tries again
     objects: int
 
     def apply(self, tx: Transaction, move: Moment) -> None:
-        """Entries that are staged are not in the journal."""
+        """Late: what was staged again is not in the journal, so nothing that waits is removed."""
+        discards.forget_all(tx, move.repository, at=move.at)
 
     def __str__(self) -> str:
         return f"{self.objects} objects restored that hard delete had condemned"

@@ -5,17 +5,31 @@ copy inside of a branch, which may point to what commits have. It goes with the 
 that makes the address part of a commit, or that drops its last staged reference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from desilt.domain.address import uid_time
+from desilt.domain.times import CLOCK_MARGIN, microseconds
 from desilt.records.database import Transaction
+
+ADD = (
+    "INSERT INTO fresh (repository, address, size_bytes) SELECT uid, ?, ? FROM repositories WHERE uid = ? "
+    "AND discard_after IS NOT NULL AND (ask_again_from IS NULL OR ask_again_from < ?) ON CONFLICT DO NOTHING"
+)
 
 
 def add(tx: Transaction, repository: str, address: str, size: int) -> None:
     """An upload is staged in this transaction; it has a row from here on, unless hard delete is off."""
-    tx.execute(
-        "INSERT INTO fresh (repository, address, size_bytes) "
-        "SELECT uid, ?, ? FROM repositories WHERE uid = ? AND discard_after IS NOT NULL ON CONFLICT DO NOTHING",
-        *(address, size, repository),
+    add_many(tx, repository, [(address, size)])
+
+
+def add_many(tx: Transaction, repository: str, uploads: Iterable[tuple[str, int]]) -> None:
+    """The same for several. None where a database was recovered since: a ticket of before may have been used before."""
+    tx.execute_many(
+        ADD,
+        (
+            (address, size, repository, microseconds(uid_time(address.rpartition("/")[2]) - CLOCK_MARGIN))
+            for address, size in uploads
+        ),
     )
 
 
@@ -27,10 +41,11 @@ def take(tx: Transaction, repository: str, tokens: Sequence[str]) -> None:
     for age, token in enumerate(tokens):
         newer = tokens[:age]
         marks = ", ".join("?" * len(newer))
-        shown = f" AND path NOT IN (SELECT path FROM staging WHERE token IN ({marks}))" if newer else ""
+        hidden = f"SELECT 1 FROM staging AS newer WHERE newer.path = taken.path AND newer.token IN ({marks})"
+        shown = f" AND NOT EXISTS ({hidden})" if newer else ""
         tx.execute(
             "DELETE FROM fresh WHERE repository = ? AND address IN "
-            f"(SELECT address FROM staging WHERE token = ? AND address IS NOT NULL{shown})",
+            f"(SELECT address FROM staging AS taken WHERE token = ? AND address IS NOT NULL{shown})",
             *(repository, token, *newer),
         )
 

@@ -135,6 +135,7 @@ class Committer:
     def _seal(self, branch: str, *, allow_empty: bool) -> tuple[str, ...]:
         """The staging areas to be committed, closed to writers."""
         with self._core.database.write() as tx:
+            repositories.writing(tx, self._core.uid)  # who restores has seen where writes go, and stages there
             seen = refs.branch(tx, self._core.uid, branch, lock="alone")
             if not staging.is_empty(tx, (seen.token,)):
                 refs.seal(tx, seen, token=new_uid(self._core.clock()))

@@ -43,6 +43,10 @@ class Move:
         change.apply(self.tx, self._moment)
         self._changes.append(change)
 
+    def note(self, change: Change) -> None:
+        """``change`` is what this transaction has done; carried out late, it is done as it says itself."""
+        self._changes.append(change)
+
     def finish(self) -> None:
         """Put the record beside the objects; if nothing was done, there was no move."""
         intents.forget(self.tx, self._core.uid, self._moment.mark)

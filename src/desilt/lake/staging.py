@@ -7,13 +7,13 @@ commit half-made, or be lost with it.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 
 from desilt.lake import fresh
-from desilt.lake.dropping import Dropping
+from desilt.lake.dropping import By, Dropping
 from desilt.records.database import Row, Transaction, among
 from desilt.sstable.records import paired
 from desilt.sstable.values import decode_entry
@@ -69,13 +69,24 @@ def drop(tx: Transaction, token: str, dropping: Dropping, prefix: bytes = b"") -
 def take(tx: Transaction, tokens: Sequence[str], dropping: Dropping) -> None:
     """Forget staging areas, newest first, that have become a commit: only what a newer one hid is dropped."""
     fresh.take(tx, dropping.repository, tokens)  # before anything is decided on: a path may hide what another has
+    _note_hidden(tx, tokens, dropping)
+    for token in tokens:
+        tx.execute("DELETE FROM staging WHERE token = ?", token)
+
+
+def drop_all(tx: Transaction, tokens: Sequence[str], dropping: Dropping) -> int:
+    """Forget staging areas, newest first, and everything in them; how much that was."""
+    _note_hidden(tx, tokens, dropping)
+    return sum(drop(tx, token, dropping) for token in tokens)
+
+
+def _note_hidden(tx: Transaction, tokens: Sequence[str], dropping: Dropping) -> None:
+    """What newer ones of staging areas, newest first, hide is about to go."""
     for age, token in enumerate(tokens):
         if newer := tokens[:age]:
             marks = ", ".join("?" * len(newer))
             hidden = f"token = ? AND path IN (SELECT path FROM staging WHERE token IN ({marks}))"
-            dropping.note(tx, hidden, token, *newer)
-    for token in tokens:
-        tx.execute("DELETE FROM staging WHERE token = ?", token)
+            dropping.note(tx, hidden, token, *newer, by=By.HIDDEN)
 
 
 def find(tx: Transaction, tokens: Sequence[str], path: bytes) -> tuple[bool, bytes | None]:
@@ -85,6 +96,27 @@ def find(tx: Transaction, tokens: Sequence[str], path: bytes) -> tuple[bool, byt
         if row is not None:
             return True, _value(row[0])
     return False, None
+
+
+def find_many(tx: Transaction, tokens: Sequence[str], paths: Sequence[bytes]) -> dict[bytes, tuple[bool, bytes | None]]:
+    """The same for those of ``paths`` that are staged at all."""
+    marks, age = ", ".join("?" * len(tokens)), {token: place for place, token in enumerate(tokens)}
+    query = f"SELECT path, token, value FROM staging WHERE token IN ({marks}) AND path IN ({{}})"
+    found: dict[bytes, tuple[int, bytes | None]] = {}
+    for path, token, value in among(tx, query, paths, *tokens):
+        if age[token] < found.get(bytes(path), (len(tokens), None))[0]:
+            found[bytes(path)] = age[token], _value(value)
+    return {path: (True, value) for path, (_, value) in found.items()}
+
+
+def put_back(tx: Transaction, entries: Iterable[tuple[str, bytes, bytes, str]]) -> None:
+    """Stage entries (token, path, value, address) where nothing is, or a removal: nothing is dropped by that."""
+    tx.execute_many(
+        "INSERT INTO staging (token, path, value, address) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (token, path) DO UPDATE SET value = excluded.value, address = excluded.address "
+        "WHERE staging.value IS NULL",
+        entries,
+    )
 
 
 def is_empty(tx: Transaction, tokens: Sequence[str]) -> bool:
@@ -161,7 +193,7 @@ def gather(tx: Transaction, tokens: Sequence[str], into: str, dropping: Dropping
     """Move everything from ``tokens`` (newest first) into one new staging area."""
     for token in reversed(tokens):
         hidden = "token = ? AND path IN (SELECT path FROM staging WHERE token = ?)"
-        dropping.note(tx, hidden, into, token)
+        dropping.note(tx, hidden, into, token, by=By.HIDDEN)
         tx.execute(
             "INSERT INTO staging (token, path, value, address) "
             "SELECT ?, path, value, address FROM staging WHERE token = ? "

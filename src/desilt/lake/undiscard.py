@@ -7,19 +7,20 @@ areas, and in the head.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from desilt.domain.entry import decode_path, shown_path
 from desilt.errors import BranchMoved, CommitGone, MissingTable, NotFound
-from desilt.lake import commits, discards, fresh, refs, staging
+from desilt.lake import commits, discards, dropped, fresh, refs, staging
 from desilt.lake.core import Core
 from desilt.lake.discards import DiscardRow
-from desilt.lake.dropping import By, dropping
+from desilt.lake.dropping import By
 from desilt.lake.events import DiscardsRestored
 from desilt.lake.moves import moving
 from desilt.lake.refs import LakeBranch
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
-from desilt.records.removals import State, Tombstone
+from desilt.records.removals import HARD_DELETE, State
 from desilt.repository.hard_delete import Restaged, WantedBack
 
 LEFT: Mapping[str, tuple[bool, bytes | None]] = {
@@ -52,19 +53,21 @@ def restore(core: Core, wanted: WantedBack) -> Restaged:
             if all(uid in now and now[uid].head == head for uid, head in seen.heads.items()):
                 done = _restage(tx, core, _chosen(tx, core.uid, wanted), now, seen)
                 if done.objects:
-                    move.do(DiscardsRestored(done.objects))
+                    move.note(DiscardsRestored(done.objects))
                 return done
     raise BranchMoved(wanted.branch or "a branch", "restoring what was staged there")
 
 
 def _chosen(tx: Transaction, repository: str, wanted: WantedBack) -> list[DiscardRow]:
+    """All paths of the objects that are wanted by one of them."""
     branch = None if wanted.branch is None else refs.branch(tx, repository, wanted.branch).uid
-    rows = discards.of(tx, repository, wanted.addresses) if wanted.addresses else discards.every(tx, repository)
-    return [
-        row
+    rows = discards.of(tx, repository, wanted.addresses) if wanted.addresses else list(discards.every(tx, repository))
+    meant = {
+        row.address
         for row in rows
         if branch in (None, row.branch) and shown_path(decode_path(row.path)).startswith(wanted.prefix)
-    ]
+    }
+    return [row for row in rows if row.address in meant]
 
 
 def _look(core: Core, rows: Sequence[DiscardRow], on: Mapping[str, LakeBranch]) -> SeenHeads:
@@ -89,44 +92,54 @@ def _committed(core: Core, commit: str, keys: Sequence[bytes]) -> list[bytes | N
 
 
 def _restage(
-    tx: Transaction, core: Core, rows: Iterable[DiscardRow], on: Mapping[str, LakeBranch], seen: SeenHeads
+    tx: Transaction, core: Core, rows: Sequence[DiscardRow], on: Mapping[str, LakeBranch], seen: SeenHeads
 ) -> Restaged:
-    found = list(rows)
-    stones = tombstones.found_in(tx, core.uid, sorted({row.address for row in found}))
+    stones = tombstones.found_in(tx, core.uid, sorted({row.address for row in rows}))
     free = {address: stone for address, stone in stones.items() if stone.state is State.DISCARDED}
-    back: dict[str, Tombstone] = {}
-    written: list[str] = []
-    for row in found:
-        if row.address not in free:
-            continue
-        branch = on.get(row.branch)
-        if branch is None or not _untouched(tx, core, row, branch, seen):
-            written.append(shown_path(decode_path(row.path)))
-            continue
-        with dropping(
-            tx, core.uid, branch.uid, head=branch.head, by=By.OVERWRITTEN, at=core.clock()
-        ) as drops:  # nothing is
-            staging.stage(tx, branch.token, row.path, row.value, drops)
-        back[row.address] = free[row.address]
-    for address, stone in back.items():
-        fresh.add(tx, core.uid, address, stone.size)
-        tombstones.lift(tx, core.uid, stone.run, [address], State.RESTORED, at=core.clock())
+    left = [row for row in rows if row.address in free]
+    since = {address: stone.condemned_at for address, stone in free.items()}
+    untouched = _untouched(tx, core.uid, left, since, on, seen)
+    back = {row.address: free[row.address] for row in untouched}
+    staging.put_back(tx, ((on[row.branch].token, row.path, row.value, row.address) for row in untouched))
+    fresh.add_many(tx, core.uid, ((address, stone.size) for address, stone in back.items()))
+    tombstones.lift(tx, core.uid, HARD_DELETE, back, State.RESTORED, at=core.clock())
     discards.forget(tx, core.uid, back)
-    late = len(stones) - len(free)
-    return Restaged(len(back), sum(stone.size for stone in back.values()), tuple(dict.fromkeys(written)), late)
+    written = dict.fromkeys(shown_path(decode_path(row.path)) for row in left if row not in untouched)
+    size = sum(stone.size for stone in back.values())
+    return Restaged(len(back), size, tuple(written), len(stones) - len(free))
 
 
-def _untouched(tx: Transaction, core: Core, row: DiscardRow, branch: LakeBranch, seen: SeenHeads) -> bool:
-    """Whether the path is as the drop left it: staged, committed, and not written and dropped again since."""
-    if row.by not in LEFT or (row.branch, row.path) not in seen.same:
-        return False
-    if staging.find(tx, branch.tokens, row.path) != LEFT[row.by]:
-        return False
-    since = tx.one(
-        "SELECT 1 FROM dropped AS later JOIN dropped AS mine ON mine.repository = later.repository "
-        "AND mine.branch = later.branch AND mine.path = later.path WHERE mine.repository = ? AND mine.branch = ? "
-        "AND mine.path = ? AND mine.address = ? AND later.address <> mine.address "
-        "AND later.dropped_at >= mine.dropped_at LIMIT 1",
-        *(core.uid, row.branch, row.path, row.address),
-    )
-    return since is None
+def _untouched(
+    tx: Transaction,
+    repository: str,
+    rows: Sequence[DiscardRow],
+    since: Mapping[str, datetime],
+    on: Mapping[str, LakeBranch],
+    seen: SeenHeads,
+) -> set[DiscardRow]:
+    """Those whose paths are as the drop left them: staged, committed, and not written and dropped again since."""
+    same = [row for row in rows if row.by in LEFT and (row.branch, row.path) in seen.same]
+    staged = {
+        (uid, path): found
+        for uid in {row.branch for row in same}
+        for path, found in staging.find_many(tx, on[uid].tokens, [r.path for r in same if r.branch == uid]).items()
+    }
+    later = _dropped_later(tx, repository, rows, min(since.values(), default=None))
+    return {
+        row
+        for row in same
+        if staged.get((row.branch, row.path), (False, None)) == LEFT[row.by]
+        and not any(at >= since[row.address] and address != row.address for at, address in later[row.branch, row.path])
+    }
+
+
+def _dropped_later(
+    tx: Transaction, repository: str, rows: Iterable[DiscardRow], since: datetime | None
+) -> dict[tuple[str, bytes], list[tuple[datetime, str]]]:
+    """What was dropped where rows were, since the first of them; but for what was hidden by them."""
+    hidden = {(row.address, row.path) for row in rows if row.by == By.HIDDEN}
+    found: dict[tuple[str, bytes], list[tuple[datetime, str]]] = {(row.branch, row.path): [] for row in rows}
+    for branch, path, address, at in dropped.each_since(tx, repository, since) if since is not None else ():
+        if (branch, path) in found and (address, path) not in hidden:
+            found[branch, path].append((at, address))
+    return found

@@ -113,7 +113,7 @@ class Writer:
 
     def _forget(self, tx: Transaction, on: LakeBranch, key: bytes | None, prefix: str | None, drops: Dropping) -> int:
         if key is None and prefix is None:
-            forgotten = sum(staging.drop(tx, token, drops) for token in on.tokens)
+            forgotten = staging.drop_all(tx, on.tokens, drops)
             refs.restart(tx, on, token=new_uid(self._core.clock()))
             return forgotten
         if on.sealed:

@@ -87,7 +87,7 @@ def open_database(url: str, *, create: bool = False) -> Database:
     raise InvalidUri(f"{url!r} is not a database; write sqlite:///PATH or postgresql://USER@HOST/NAME")
 
 
-def among(tx: Transaction, sql: str, wanted: Sequence[str], *values: object) -> Iterator[Row]:
+def among(tx: Transaction, sql: str, wanted: Sequence[str] | Sequence[bytes], *values: object) -> Iterator[Row]:
     """Rows of a query that takes ``values``, then some names ``IN ({})``: for any number that is ``wanted``."""
     for at in range(0, len(wanted), AT_ONCE):
         some = wanted[at : at + AT_ONCE]

@@ -6,14 +6,17 @@ record in the folders of their runs; the store is asked whether it is gone.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from desilt.domain.record import Record
 from desilt.domain.run import Run, started
 from desilt.domain.times import IN_FLIGHT
 from desilt.errors import Conflict, span
 from desilt.lake import discards, fresh
+from desilt.lake.change import read
+from desilt.lake.events import DiscardsClaimed
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
 from desilt.lake.repository import LakeRepository
 from desilt.objects import store_clock
@@ -25,7 +28,7 @@ from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
 from desilt.records.removals import State, Tombstone
 from desilt.recovery.outcomes import is_there
-from desilt.repository.hard_delete import JOB
+from desilt.repository.hard_delete import JOB, LEASE
 from desilt.runs import folder as folders
 from desilt.runs.folder import Folder
 from desilt.runs.steps import Action
@@ -46,17 +49,24 @@ class ClaimFile:
     outcome: str
 
 
-def check_still(repository: LakeRepository) -> None:
-    """Refuse to go on while a worker may be about to remove what it claimed from the database that was lost."""
-    now = store_clock.store_time(repository.store)
-    for claim in _claims(repository):
-        if claim.outcome:
-            continue
-        silent = now - repository.store.head(claim.key).modified_at
-        if silent < IN_FLIGHT:
+def check_still(repository: LakeRepository, records: Sequence[Record]) -> None:
+    """Refuse to go on while a worker may be about to remove what it claimed from the database that was lost.
+
+    ``records`` are of moves that the database lacks; a claim among them may have left no file yet.
+    """
+    now, files = store_clock.store_time(repository.store), list(_claims(repository))
+    over = {(one.run, one.number) for one in files if one.outcome}
+    began = {(one.run, one.number): repository.store.head(one.key).modified_at for one in files if not one.outcome}
+    for record in records:
+        for change in map(read, record.changes):
+            if isinstance(change, DiscardsClaimed):
+                began.setdefault((change.run, change.number), record.at)
+    for (run, number), at in began.items():
+        left = LEASE + IN_FLIGHT - (now - at)
+        if (run, number) not in over and left > timedelta(0):
             raise Conflict(
-                f"a worker of hard delete, run {claim.run}, was at work {span(silent)} ago, with the database that "
-                f"was lost; make sure that it is not any more, and try again in {span(IN_FLIGHT - silent)}"
+                f"a worker of hard delete, run {run}, was at work {span(now - at)} ago, with the database that "
+                f"was lost; make sure that it is not any more, and try again in {span(left)}"
             )
 
 

@@ -98,7 +98,7 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
         if found.broken and not give_up:
             raise Unreadable(f"what is newer cannot be brought back: {found.broken}")
         outcomes.check_still(repository, found.runs)
-        discards.check_still(repository)
+        discards.check_still(repository, found.moves)
         with repository.database.write() as tx:
             locks.check(tx, lock)
             since = restored.keep_since(tx, core, found.copied_at)

@@ -18,6 +18,7 @@ from desilt.records.removals import HARD_DELETE, Tombstone
 JOB = HARD_DELETE
 GRACE = timedelta(minutes=10)
 MAX_SHARE = 0.5
+LEASE = timedelta(minutes=10)  # from a worker that is silent for so long, others take over
 WINDOW = timedelta(hours=1)  # over which a share of the lake is summed up
 
 
@@ -38,6 +39,7 @@ class Discards:
     claimed: int = 0  # workers are at it, or were cut off
     claimed_bytes: int = 0
     due: int = 0  # of both: nobody waits for them any more
+    leased: int = 0  # of what is claimed: a worker is at it
     oldest: datetime | None = None  # when the first of them was condemned
     fresh: int = 0  # staged uploads that it would condemn
     removed: int = 0  # within the last hour
@@ -90,14 +92,17 @@ class HardDelete(Protocol):
     def claim(self, run: RunRow, number: int, *, most: int) -> Claim | None:
         """Objects that are this worker's from here on, but for what is held by now; None if there are none.
 
-        With ``number`` 0 the run begins, on record.
+        A run that is not on record begins.
         """
 
     def sure(self, claim: Claim) -> None:
         """Refuse to go on with what is somebody else's by now, or soon."""
 
-    def settle(self, claim: Claim, done: BatchRow, outcomes: Sequence[Outcome]) -> None:
-        """What became of what was claimed, in the ledger; what failed is taken up again later."""
+    def settle(self, claim: Claim, file: str, outcomes: Sequence[Outcome]) -> BatchRow:
+        """What became of what is still this claim's, in the ledger; what failed is taken up again later.
+
+        ``file`` has it object by object.
+        """
 
     def restore(self, wanted: WantedBack) -> Restaged:
         """Stage again what nobody has claimed, where its path was not written since."""

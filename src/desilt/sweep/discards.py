@@ -43,8 +43,7 @@ def remove(
     outcomes = [_ours(one, stone.state) for one, stone in zip(outcomes, claim.stones, strict=True)]
     file = f"{number:08d}-{secrets.token_hex(4)}.parquet"
     write_outcome(repository.store, folder.outcome + file, told(claim, outcomes))
-    done = counted(claim, file, outcomes)
-    hard_delete.settle(claim, done, outcomes)
+    done = hard_delete.settle(claim, file, outcomes)
     log.debug("batch %s: %s removed, %s gone, %s failed", number, done.removed, done.gone, done.failed)
     return done
 
@@ -66,19 +65,4 @@ def told(claim: Claim, outcomes: Sequence[Outcome], instead: str | None = None) 
             [one.detail or stone.rule for one, stone in zip(outcomes, claim.stones, strict=True)],
         ],
         schema=OUTCOME,
-    )
-
-
-def counted(claim: Claim, file: str, outcomes: Sequence[Outcome]) -> BatchRow:
-    """A claim in figures: asked = removed + gone + failed."""
-    how_many = {result: sum(one.result is result for one in outcomes) for result in Result}
-    size = sum(stone.size for stone, one in zip(claim.stones, outcomes, strict=True) if one.result is Result.REMOVED)
-    return BatchRow(
-        claim.number,
-        file,
-        len(outcomes),
-        how_many[Result.REMOVED],
-        how_many[Result.GONE],
-        how_many[Result.FAILED],
-        removed_bytes=size,
     )

@@ -8,19 +8,20 @@ from desilt.errors import BatchOver, DesiltError, Gone, NothingToCommit, TooFast
 from desilt.jobs import holds
 from desilt.jobs.harddelete.worker import Worker, keep_removing, remove
 from desilt.lake import discards, fresh
-from desilt.lake.hard_delete import LEASE, PAUSE
+from desilt.lake.hard_delete import PAUSES
 from desilt.objects.store import Outcome, Result
 from desilt.records import ledger
 from desilt.records import removals as tombstones
 from desilt.records.holds import HoldKind
 from desilt.records.ledger import RunRow, RunState
 from desilt.records.removals import State
-from desilt.repository.hard_delete import HardDeleteSetting, WantedBack
+from desilt.repository.hard_delete import LEASE, HardDeleteSetting, WantedBack
 from desilt.testing import oracle
 from words import contents, put, seal
 
 MINUTE = timedelta(minutes=1)
 NOW = HardDeleteSetting(timedelta(0), 1.0)
+PAUSE = PAUSES[0]
 SOON = HardDeleteSetting(10 * MINUTE, 1.0)
 
 
@@ -158,7 +159,7 @@ def test_what_a_gathering_merges_away_is_condemned(repo):
     seal(repo, "main")
     shown, other = put(repo, "main", "a", "2"), put(repo, "main", "b")
     repo.reset("main", path="b")
-    assert condemned(repo) == dict.fromkeys([hidden, other], "reset")
+    assert condemned(repo) == {hidden: "hidden by a newer entry", other: "reset"}
     assert watched(repo) == {shown}
 
 
@@ -340,7 +341,7 @@ def test_a_hold_made_within_the_grace_keeps_its_object(repo, clock):
     assert {address, other} <= set(oracle.stored(repo))
     repo.orders.lift(hold.id)
     repo.orders.lift(prefixed.id)
-    pass_time(clock, PAUSE)
+    pass_time(clock, PAUSES[1])
     assert remove(repo).swept.removed == 2
     assert not {address, other} & set(oracle.stored(repo))
 
@@ -360,9 +361,7 @@ def row(repo, name):
 
 def settle(repo, claim, result=Result.REMOVED):
     outcomes = [Outcome(repo.prefix + one.address, result) for one in claim.stones]
-    count = len(claim.stones)
-    figures = {Result.REMOVED: (count, 0, 0), Result.GONE: (0, count, 0), Result.FAILED: (0, 0, count)}[result]
-    repo.hard_delete.settle(claim, ledger.BatchRow(claim.number, "f", count, *figures), outcomes)
+    return repo.hard_delete.settle(claim, "f", outcomes)
 
 
 def test_what_one_has_claimed_no_other_gets_until_its_lease_ends(repo, clock):
@@ -390,10 +389,11 @@ def test_one_that_was_taken_over_settles_nothing(repo, clock):
     first = repo.hard_delete.claim(row(repo, "run-1"), 0, most=2)
     pass_time(clock, LEASE)
     second = repo.hard_delete.claim(row(repo, "run-2"), 0, most=2)
-    settle(repo, first)
+    assert settle(repo, first).asked == 0
     with repo.database.read() as tx:
         assert tombstones.find(tx, repo.uid, address).state is State.CLAIMED
-    settle(repo, second)
+    assert settle(repo, second).removed == 1
+    assert repo.hard_delete.discards().removed == 1, "counted once"
     with repo.database.read() as tx:
         stone = tombstones.find(tx, repo.uid, address)
     assert (stone.state, stone.run) == (State.REMOVED, "run-2")
@@ -406,7 +406,7 @@ def test_what_the_store_failed_at_is_tried_again_and_never_restored(repo, clock)
     settle(repo, repo.hard_delete.claim(row(repo, "run-1"), 0, most=2), Result.FAILED)
     assert repo.hard_delete.restore(WantedBack()).late == 1
     assert repo.hard_delete.claim(row(repo, "run-2"), 0, most=2) is None
-    pass_time(clock, PAUSE)
+    pass_time(clock, 5 * PAUSE)
     settle(repo, repo.hard_delete.claim(row(repo, "run-2"), 0, most=2))
     assert condemned(repo) == {}
     with repo.database.read() as tx:

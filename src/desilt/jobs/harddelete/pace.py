@@ -9,6 +9,6 @@ def check(found: Discards, max_share: float) -> None:
 
     What is due counts as a whole: nothing of a mistake that large is removed before somebody has looked.
     """
-    going = found.removed + found.due
+    going = found.removed + found.leased + found.due
     if going > max_share * found.stored:
-        raise TooFast(found.due, found.removed, found.stored, max_share)
+        raise TooFast(found.due, found.removed + found.leased, found.stored, max_share)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from desilt.domain.run import Run, new_run
-from desilt.errors import BadRequest, BatchOver
+from desilt.errors import BadRequest, BatchOver, Conflict, StorageFailed
 from desilt.executors.executor import Nobody, Watch
 from desilt.jobs.harddelete import pace
 from desilt.jobs.harddelete.report import RemovedSoFar, publish
@@ -59,37 +59,33 @@ class Worker:
             return None
         check_clock(repository)
         repository.gate.settle_moves()
+        run = self._current()
         self.watch.begins("remove")
         self.watch.expects(hard_delete.discards().due)
         began, found = time.monotonic(), 0
-        with under_way(self._current().id):
+        with under_way(run.id):
             while hard_delete.is_due():
                 repository.gate.check()
                 self._check_pace(hard_delete)
-                done = self._batch(hard_delete)
+                done = self._batch(hard_delete, run)
                 if done is None:
                     break  # the rest is held
                 found += done
-        if not self._number:
-            return None
-        return publish(repository, self._current(), self._tally, time.monotonic() - began) if found else None
+        return publish(repository, run, self._tally, time.monotonic() - began) if found else None
 
-    def _batch(self, hard_delete: HardDelete) -> int | None:
+    def _batch(self, hard_delete: HardDelete, run: Run) -> int | None:
         """How many objects were asked for; None if there was nothing to claim."""
-        run = self._current()
         # over at any moment: what it has not settled is whoever's that claims it next, and nobody takes it up
         row = RunRow(run.id, JOB, "", Action.DELETE, run.now, None, RunState.SWEPT, 0, 0)
         folder = Folder(self.repository.store, self.repository.prefix, run)
-        number = self._number
+        number, self._number = self._number, self._number + 1  # whatever becomes of it, no other claim has its number
         try:
             done = discards.remove(self.repository, hard_delete, row, number, folder)
         except BatchOver as reason:
             log.warning("%s; what is left of it is another worker's", reason)
-            self._number += 1
             return 0
         if done is None:
             return None
-        self._number += 1
         self._tally.add(self.repository, folder, done)
         self.watch.advance(done.asked)
         return done.asked
@@ -99,7 +95,7 @@ class Worker:
         pace.check(hard_delete.discards(), share if share is not None else setting.max_share if setting else MAX_SHARE)
 
     def _current(self) -> Run:
-        """The run that this worker is at; after an hour, another one."""
+        """The run that this worker is at; after an hour, whenever there is something to do, another one."""
         now = self.repository.clock()
         if self._run is None or (self._number and now - self._run.now >= LASTS):
             last = folders.newest(self.repository.store, self.repository.prefix)
@@ -122,7 +118,11 @@ def keep_removing(
     """Remove what is due, again and again; each time that something went, the report of the run so far."""
     worker = Worker(repository, max_share)
     while True:
-        report = worker.work()
+        try:
+            report = worker.work()
+        except (Conflict, StorageFailed) as reason:  # which passes
+            log.warning("tried again later: %s", reason)
+            report = None
         if report is not None:
             yield report
         sleep(poll(hard_delete_of(repository)))
