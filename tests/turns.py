@@ -336,6 +336,11 @@ class World:
         self._history.end(bool(failed))
         return [Line(who, how) for who, how in sorted(self._outcomes.items())]
 
+    def judge(self):
+        """At the end, where nobody looked before."""
+        self._history.catch_up()
+        self.end()
+
     @property
     def outcomes(self):
         return dict(self._outcomes)
@@ -390,9 +395,15 @@ class Past:
         fresh = {one for one in found.staged & self._watched if one not in self._committed | self._excused}
         if fresh - found.fresh:
             raise Violation(Harm.LEAK, f"{self._names(fresh - found.fresh)} is staged, and not fresh")
-        if found.fresh - fresh:
-            raise Violation(Harm.LOSS, f"{self._names(found.fresh - fresh)} is fresh, and should not be")
+        if odd := found.fresh - fresh:
+            harm = Harm.LOSS if odd & self._committed else Harm.LEAK
+            raise Violation(harm, f"{self._names(odd)} is fresh, and should not be")
         return found
+
+    def catch_up(self):
+        """Of what happened since the start only the end is known: what was staged may have been while it was off."""
+        if not self.look().on:
+            self._excused |= self._watched
 
     def end(self, failed):
         found = self._start.looked_at()
