@@ -48,7 +48,7 @@ SOME = [
     ("stage elsewhere", "remove b"), ("reset b*", "move a c"), ("hold a", "worker"), ("worker", "worker"),
 ]  # fmt: skip
 """Pairs of flows that have something to do with each other."""
-TAKES = [("commit", one) for one in ("put a", "remove b", "reset", "reset b*", "copy a e, remove e", "off", "worker")]
+TAKES = [("commit", one) for one in ("put a", "remove b", "reset", "copy a e, remove e", "off", "worker")]
 
 
 @pytest.mark.parametrize("name", STARTS)
@@ -105,7 +105,7 @@ def crashes(start, flow):
 def test_a_worker_dies_at_any_of_its_steps(started):
     start = started("discarded")
     for cut, other in itertools.product(list(crashes(start, "worker")), ("restore", "worker")):
-        found = search(World(start, [cut, other]), most=30)
+        found = search(World(start, [cut, other]), most=15)
         assert not found.violations, f"{cut}, {other}:\n{found}"
 
 
@@ -133,7 +133,7 @@ def test_one_of_two_flows_dies_at_any_of_its_steps(started, name, record_propert
     [
         ("copied", ("put a", "put b")),
         ("sealed", ("put a", "remove a")),
-        ("discarded", ("hold a", "delete dev")),
+        pytest.param("discarded", ("hold a", "delete dev"), marks=pytest.mark.slow),
         ("discarded", ("put a", "off")),
         ("committed", ("reset", "copy a e")),
     ],
@@ -360,7 +360,7 @@ def test_a_lake_that_lacks_a_condition_is_found_out(started, monkeypatch, lackin
     """By what is lost or left, not by its rows."""
     for one in lacking:
         one(monkeypatch)
-    found = search(World(started(name), flows, rows=False), stop=False)
+    found = search(World(started(name), flows, rows=False), stop=False, most=50)
     assert set(found.violations) == ({harm} if harm else set()), str(found)
     print(found)  # noqa: T201
 
