@@ -70,7 +70,9 @@ def test_any_two_flows_in_every_order_of_their_steps(started, name, record_prope
     record_property("histories", histories)
 
 
-THIRDS = ("put a", "move b a", "remove b", "reset", "commit", "copy a e, remove e", "hold b*", "off and on", "worker")
+SHORT = ("put a", "move b a", "remove b", "reset", "copy a e, remove e")
+TWO = [*itertools.combinations_with_replacement((*SHORT, "worker"), 2), *itertools.product(["commit"], SHORT)]
+THIRD = (*SHORT, "commit", "hold b*", "off", "restore", "worker", "collector", "time")
 
 
 @pytest.mark.slow
@@ -78,8 +80,8 @@ THIRDS = ("put a", "move b a", "remove b", "reset", "commit", "copy a e, remove 
 def test_two_flows_step_by_step_and_a_third_between_any_of_their_steps(started, name, record_property):
     """The bound on three: one of them is done in one piece."""
     start, histories = started(name), 0
-    for *pair, third in itertools.permutations(THIRDS, 3):
-        if pair == sorted(pair):
+    for pair, third in itertools.product(TWO, THIRD):
+        if third not in pair:
             found = search(World(start, [*pair, third], whole={third}))
             assert not found.violations, f"{name}, {pair}, {third}:\n{found}"
             histories += found.histories
