@@ -26,7 +26,7 @@ from desilt.testing import oracle
 from desilt.testing.every_turn import Violation
 from desilt.testing.explore.history import Harm, Line
 from desilt.testing.faults import Crash, Proxy, SteppedDatabase, Steps
-from desilt.testing.footprints import KEY, Watch, watched, watched_store
+from desilt.testing.footprints import KEY, Tracks, watched, watched_store
 from histories import condemn
 from words import seal
 
@@ -258,7 +258,7 @@ class World:
     def __init__(self, start, flows, *, fine=False, whole=(), rows=True):
         self.start, self._flows, self._fine, self._whole, self._rows = start, flows, fine, whole, rows
         self._whole_lives = not any(isinstance(one, Cut) for one in flows)
-        self.watch = Watch(without={"partitions", PROBE} | ({"intents"} if self._whole_lives else set()))
+        self.tracks = Tracks(without={"partitions", PROBE} | ({"intents"} if self._whole_lives else set()))
 
     def flows(self, pause):
         self.start.again()
@@ -277,7 +277,7 @@ class World:
         steps = self._steps = Steps(crash, pause=once, fine=self._fine)
         core = self.start.repo.core
         store = Proxy(
-            watched_store(self.start.store, self.watch),
+            watched_store(self.start.store, self.tracks),
             steps.step,
             put_new=steps.record,
             head=steps.look,
@@ -285,7 +285,7 @@ class World:
         )  # whoever finds that another's move was cut off reads its record, in the transaction
         mine = replace(
             core,
-            database=SteppedDatabase(watched(core.database, self.watch), steps),
+            database=SteppedDatabase(watched(core.database, self.tracks), steps),
             store=store,
             ranges=Ranges(store, core.prefix, raggedness=3),
             clock=self.clock,
@@ -305,12 +305,12 @@ class World:
         return body
 
     def clock(self):
-        self.watch.now.reads.add("time")
+        self.tracks.now.reads.add("time")
         return self.start.now
 
     def _tick(self, steps):
         with steps.step():
-            self.watch.now.writes.add("time")
+            self.tracks.now.writes.add("time")
             self.start.now += timedelta(minutes=11)
 
     def look(self, touched):

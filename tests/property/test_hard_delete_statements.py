@@ -105,7 +105,7 @@ def test_some_histories_of_two_flows_statement_by_statement(started, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_many_histories_of_two_flows_statement_by_statement(started, name, record_property):
-    record_property("histories", sampled(started, name, seconds=600, most=3000))
+    record_property("histories", sampled(started, name, seconds=300, most=3000))
 
 
 # ---- two puts over two copies of one object: the last two references to it

@@ -7,7 +7,7 @@ order of steps that do not meet (:mod:`~desilt.testing.footprints`), one is run:
 somebody else goes first only where a later step of his met the one taken there, and
 whoever was tried is asleep until a step meets his (dynamic partial order reduction).
 
-    found = search(world)
+    found = search(start)
     assert not found.violations, found
 """
 
@@ -22,7 +22,7 @@ from typing import Protocol
 
 from desilt.testing.explore.history import Harm, History, Line
 from desilt.testing.faults import Turns
-from desilt.testing.footprints import Footprint, Watch
+from desilt.testing.footprints import Footprint, Tracks
 
 HANGS = 60.0  # seconds; a step takes milliseconds
 
@@ -39,10 +39,10 @@ class Asleep(Exception):
     """Whatever comes next was run before, in another order."""
 
 
-class World(Protocol):
+class Beginning(Protocol):
     """A start, and flows that begin there, as often as they are asked to."""
 
-    watch: Watch
+    tracks: Tracks
 
     def flows(self, pause: Callable[[], None]) -> Mapping[str, Callable[[], None]]:
         """All as it was at the start; the flows by their names, each of whose steps waits for ``pause``."""
@@ -79,15 +79,15 @@ class Found:
         return "\n\n".join(map(str, self.violations.values())) or f"{self.histories} histories, and nothing wrong"
 
 
-def search(world: World, *, reduced: bool = True, most: int | None = None, stop: bool = True) -> Found:
-    """Every history of ``world``, or at most so many; ``stop`` at the first violation."""
+def search(start: Beginning, *, reduced: bool = True, most: int | None = None, stop: bool = True) -> Found:
+    """Every history of ``start``, or at most so many; ``stop`` at the first violation."""
     found, path = Found(), list[Place]()
     while True:
         if found.histories == most:
             found.whole = False
             return found
         with same_chances():
-            if _Run(world, path, found, reduced=reduced).broken and stop:
+            if _Run(start, path, found, reduced=reduced).broken and stop:
                 return found
         if reduced:
             _meet(path)
@@ -101,16 +101,16 @@ def search(world: World, *, reduced: bool = True, most: int | None = None, stop:
 class _Run:
     """One history, along ``path`` as far as that goes, and on from there."""
 
-    def __init__(self, world: World, path: list[Place], found: Found, *, reduced: bool) -> None:
-        self._world, self._path, self._found, self._reduced = world, path, found, reduced
+    def __init__(self, start: Beginning, path: list[Place], found: Found, *, reduced: bool) -> None:
+        self._start, self._path, self._found, self._reduced = start, path, found, reduced
         self._depth, self._ended, self.broken = 0, threading.Semaphore(0), False
         self._turns = Turns(self._choose, limit=HANGS)
-        bodies = world.flows(self._turns.pause)
+        bodies = start.flows(self._turns.pause)
         try:
             self._turns.run({who: self._told(body) for who, body in bodies.items()})
             self._over(sorted(bodies))
             found.histories += 1
-            world.end()
+            start.end()
         except Asleep:
             found.asleep += 1
         except Violation as wrong:
@@ -137,7 +137,7 @@ class _Run:
         place = self._path[self._depth]
         if place.waiting != tuple(waiting):
             raise AssertionError(f"a history is not what it was before: {place.waiting}, {waiting}")
-        place.tried[place.chosen] = self._world.watch.turn(place.chosen)
+        place.tried[place.chosen] = self._start.tracks.turn(place.chosen)
         self._depth += 1
         return place.chosen
 
@@ -146,8 +146,8 @@ class _Run:
         if self._depth:
             last = self._path[self._depth - 1]
             if last.chosen in waiting:
-                self._world.watch.pause(last.chosen)
-            self._world.look(last.tried[last.chosen])
+                self._start.tracks.pause(last.chosen)
+            self._start.look(last.tried[last.chosen])
 
     def _next(self, waiting: tuple[str, ...]) -> Place:
         if not self._depth:

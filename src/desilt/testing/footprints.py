@@ -4,8 +4,8 @@ Two steps that do not meet can be taken in either order, with the same outcome. 
 table is one thing, but for that of repositories, whose columns have little to do
 with each other. A statement that changed no row has read its table.
 
-    watch = Watch()
-    lake = Lake(SteppedDatabase(watched(database, watch), steps), stepped(watched_store(store, watch), steps))
+    tracks = Tracks()
+    lake = Lake(SteppedDatabase(watched(database, tracks), steps), stepped(watched_store(store, tracks), steps))
 """
 
 import re
@@ -62,7 +62,7 @@ def _short(name: str) -> str:
     return KEY + "/".join(one if len(one) <= SHORT else f"…{one[-SHORT:]}" for one in parts)
 
 
-class Watch:
+class Tracks:
     """Whose step touches what: each thread is at one step at a time."""
 
     def __init__(self, *, without: Iterable[str] = ()) -> None:
@@ -114,18 +114,18 @@ def _columns(sql: str) -> set[str]:
 class WatchedTransaction:
     """Takes down what every statement touches, as part of the step in which the transaction began."""
 
-    def __init__(self, real: Transaction, watch: Watch, touched: Footprint) -> None:
-        self._real, self._watch, self._touched = real, watch, touched
+    def __init__(self, real: Transaction, tracks: Tracks, touched: Footprint) -> None:
+        self._real, self._tracks, self._touched = real, tracks, touched
 
     def execute(self, sql: str, *values: object) -> int:
         changed = self._real.execute(sql, *values)
-        self._watch.statement(self._touched, sql, changed=changed != 0)
+        self._tracks.statement(self._touched, sql, changed=changed != 0)
         return changed
 
     def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         every = list(rows)
         if every:
-            self._watch.statement(self._touched, sql, changed=True)
+            self._tracks.statement(self._touched, sql, changed=True)
             self._real.execute_many(sql, every)
 
     def rows(self, sql: str, *values: object) -> list[Row]:
@@ -138,7 +138,7 @@ class WatchedTransaction:
         return cast("Row | None", self._asked("one", sql, *values))
 
     def _asked(self, how: str, sql: str, *values: object) -> object:
-        self._watch.statement(self._touched, sql, changed=False)
+        self._tracks.statement(self._touched, sql, changed=False)
         return getattr(self._real, how)(sql, *values)
 
     def __getattr__(self, name: str) -> Any:
@@ -146,27 +146,27 @@ class WatchedTransaction:
 
 
 class WatchedDatabase:
-    def __init__(self, real: Database, watch: Watch) -> None:
-        self._real, self._watch = real, watch
+    def __init__(self, real: Database, tracks: Tracks) -> None:
+        self._real, self._tracks = real, tracks
         self.url, self.name, self.types, self.close = real.url, real.name, real.types, real.close
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        with self._watch.reading() as touched, self._real.read() as tx:
+        with self._tracks.reading() as touched, self._real.read() as tx:
             tx.one(f"SELECT 1 FROM {WIDE} LIMIT 1")  # the snapshot is of this very moment
-            yield WatchedTransaction(tx, self._watch, touched)
+            yield WatchedTransaction(tx, self._tracks, touched)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         with self._real.write() as tx:
-            yield WatchedTransaction(tx, self._watch, self._watch.now)
+            yield WatchedTransaction(tx, self._tracks, self._tracks.now)
 
 
 class WatchedStore:
     """Takes down what every call touches."""
 
-    def __init__(self, real: ObjectStore, watch: Watch) -> None:
-        self._real, self._watch = real, watch
+    def __init__(self, real: ObjectStore, tracks: Tracks) -> None:
+        self._real, self._tracks = real, tracks
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._real, name)
@@ -174,7 +174,7 @@ class WatchedStore:
 
     def _watching(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*values: Any, **named: Any) -> Any:
-            touched, key = self._watch.now, self._watch.key
+            touched, key = self._tracks.now, self._tracks.key
             if name in READING:
                 touched.reads |= key(values[0])
             elif name in WRITING:
@@ -182,7 +182,7 @@ class WatchedStore:
             elif name == "copy":
                 touched.reads |= key(values[0])
                 touched.writes |= key(values[1])
-            elif name == "delete_many":
+            elif values and not isinstance(values[0], str):  # many at once: they are taken away
                 touched.writes |= set().union(*map(key, values[0]))
             else:
                 touched.lists.add(KEY + (values[0] if values else ""))
@@ -191,9 +191,9 @@ class WatchedStore:
         return call
 
 
-def watched(database: Database, watch: Watch) -> Database:
-    return WatchedDatabase(database, watch)
+def watched(database: Database, tracks: Tracks) -> Database:
+    return WatchedDatabase(database, tracks)
 
 
-def watched_store(store: ObjectStore, watch: Watch) -> ObjectStore:
-    return cast("ObjectStore", WatchedStore(store, watch))
+def watched_store(store: ObjectStore, tracks: Tracks) -> ObjectStore:
+    return cast("ObjectStore", WatchedStore(store, tracks))
