@@ -59,13 +59,13 @@ def condemn(tx: Transaction, repository: str, *, at: datetime) -> None:
     _spare_held(tx, repository, at)
     tx.execute(
         f"INSERT INTO tombstones (repository, {COLUMNS}) "
-        "SELECT fresh.repository, fresh.address, ?, MIN(dropped_by), ?, MIN(size_bytes), -1, ? FROM discarded "
-        "JOIN fresh ON fresh.repository = discarded.repository AND fresh.address = discarded.address "
-        "WHERE discarded.repository = ? AND wait_until IS NULL GROUP BY fresh.repository, fresh.address "
+        "SELECT repository, address, ?, MIN(dropped_by), ?, (SELECT size_bytes FROM fresh "
+        "WHERE fresh.repository = discarded.repository AND fresh.address = discarded.address), -1, ? "
+        f"FROM discarded WHERE repository = ? AND address IN ({noted}) GROUP BY repository, address "
         "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
         "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
         "state = excluded.state, restored_at = NULL WHERE tombstones.state = ?",  # one that has a tombstone keeps it
-        *(HARD_DELETE, microseconds(at), State.DISCARDED, repository, State.RESTORED),
+        *(HARD_DELETE, microseconds(at), State.DISCARDED, repository, repository, State.RESTORED),
     )
     tx.execute(f"DELETE FROM fresh WHERE repository = ? AND address IN ({noted})", repository, repository)
     tx.execute(
