@@ -14,7 +14,7 @@ from desilt.testing.explore.proposals import counters, locks, references, struct
 from desilt.testing.explore.proposals.branches import commit
 from drawn import COMMITTED, LISTED, MUTATIONS, ON_DEV, RACES, REFERRED, STAGED, drawn, run, shown_without
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "hard-delete-proposals.part.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "hard-delete.md"
 
 
 def lost(name, *lines):
