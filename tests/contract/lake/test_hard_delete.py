@@ -6,7 +6,7 @@ import pytest
 
 from desilt.errors import BatchOver, DesiltError, Gone, NothingToCommit, TooFast
 from desilt.jobs import holds
-from desilt.jobs.harddelete.worker import Worker, keep_removing, remove
+from desilt.jobs.harddelete.worker import HardDeleteWorker, keep_removing, remove
 from desilt.lake import discards, fresh
 from desilt.lake.hard_delete import PAUSES
 from desilt.objects.store import Outcome, Result
@@ -434,7 +434,7 @@ def test_too_large_a_share_of_the_lake_stops_it(repo, clock):
 
 
 def test_a_worker_that_goes_on_begins_a_run_each_hour(repo, clock):
-    worker = Worker(repo, 1.0)
+    worker = HardDeleteWorker(repo, 1.0)
     runs = []
     for _ in range(3):
         put(repo, "main", "a", "1")

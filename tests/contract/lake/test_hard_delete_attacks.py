@@ -7,7 +7,7 @@ import pytest
 
 from copies import backup, cut_off, put_back
 from desilt.errors import BadTicket, Conflict, WentBack
-from desilt.jobs.harddelete.worker import Worker, keep_removing, remove
+from desilt.jobs.harddelete.worker import HardDeleteWorker, keep_removing, remove
 from desilt.lake import hard_delete as of_lake
 from desilt.lake import heads, undiscard
 from desilt.objects.store import Outcome, Result
@@ -290,7 +290,7 @@ def test_what_the_store_always_refuses_is_asked_for_less_and_less(repo, clock, m
     repo.reset("main")
     refuse = lambda _, keys, **__: [Outcome(key, Result.FAILED, "AccessDenied") for key in keys]  # noqa: E731
     monkeypatch.setattr(sweeping, "delete", refuse)
-    worker, before = Worker(repo, 1.0), repo.generation()
+    worker, before = HardDeleteWorker(repo, 1.0), repo.generation()
     pass_time(clock)
     for _ in range(120):
         worker.work()

@@ -42,7 +42,7 @@ def hard_delete_of(repository: Repository) -> HardDelete:
 
 
 @dataclass(slots=True)
-class Worker:
+class HardDeleteWorker:
     """One worker at work on a repository; it has a run on record once it has removed something."""
 
     repository: Repository
@@ -106,7 +106,7 @@ class Worker:
 
 def remove(repository: Repository, *, max_share: float | None = None, watch: Watch = NOBODY) -> Report | None:
     """Remove all that is due by now; None if there is nothing."""
-    return Worker(repository, max_share, watch).work()
+    return HardDeleteWorker(repository, max_share, watch).work()
 
 
 def keep_removing(
@@ -116,7 +116,7 @@ def keep_removing(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Report]:
     """Remove what is due, again and again; each time that something went, the report of the run so far."""
-    worker = Worker(repository, max_share)
+    worker = HardDeleteWorker(repository, max_share)
     while True:
         try:
             report = worker.work()
