@@ -21,6 +21,7 @@ from desilt.testing.explore.history import Harm
 from desilt.testing.faults import After
 from turns import FLOWS, STARTS, Cut, Start, World
 
+MOST_OF_THREE = 40
 MOST = 300  # histories of a pair in which one dies: its record in the journal meets everything
 
 
@@ -78,11 +79,11 @@ THIRD = (*SHORT, "commit", "hold b*", "off", "restore", "worker", "collector", "
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_two_flows_step_by_step_and_a_third_between_any_of_their_steps(started, name, record_property):
-    """The bound on three: one of them is done in one piece."""
+    """The bounds on three: one of them is done in one piece, and so many histories of each."""
     start, histories = started(name), 0
     for pair, third in itertools.product(TWO, THIRD):
         if third not in pair:
-            found = search(World(start, [*pair, third], whole={third}))
+            found = search(World(start, [*pair, third], whole={third}), most=MOST_OF_THREE)
             assert not found.violations, f"{name}, {pair}, {third}:\n{found}"
             histories += found.histories
     record_property("histories", histories)
