@@ -64,7 +64,7 @@ def headline(report: Report) -> dict[str, object]:
         "all_went": swept is not None and all_went(report, swept),
         "sums": sums(report.removed.objects, swept) if swept else (),
         "ends": ends(swept) if swept else (),
-        "levels": levels(whole, swept) if swept else (),
+        "levels": levels(whole, swept) if swept and whole != report.removed else (),  # else it saw no more than that
     }
 
 
