@@ -33,9 +33,10 @@ def understood(words):
     return group.name
 
 
-def test_the_service_of_systemd_runs_a_command():
+@pytest.mark.parametrize("service", sorted(EXAMPLES.glob("systemd/*.service")), ids=lambda path: path.stem)
+def test_a_service_of_systemd_runs_a_command(service):
     parser = configparser.ConfigParser(strict=False, interpolation=None)
-    parser.read(EXAMPLES / "systemd" / "desilt-upkeep.service")
+    parser.read(service)
     program, *words = shlex.split(parser["Service"]["ExecStart"])
     assert program.endswith("/desilt")
     assert understood(words) == "run"
