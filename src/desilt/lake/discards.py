@@ -57,7 +57,7 @@ def condemn(tx: Transaction, repository: str, *, at: datetime) -> None:
         repository,
     )
     _spare_held(tx, repository, at)
-    tx.execute(
+    condemned = tx.execute(
         f"INSERT INTO tombstones (repository, {COLUMNS}) "
         "SELECT repository, address, ?, MIN(dropped_by), ?, (SELECT size_bytes FROM fresh "
         "WHERE fresh.repository = discarded.repository AND fresh.address = discarded.address), -1, ? "
@@ -67,12 +67,13 @@ def condemn(tx: Transaction, repository: str, *, at: datetime) -> None:
         "state = excluded.state, restored_at = NULL WHERE tombstones.state = ?",  # one that has a tombstone keeps it
         *(HARD_DELETE, microseconds(at), State.DISCARDED, repository, repository, State.RESTORED),
     )
-    tx.execute(f"DELETE FROM fresh WHERE repository = ? AND address IN ({noted})", repository, repository)
-    tx.execute(
-        f"DELETE FROM discarded WHERE {UNDECIDED} AND NOT EXISTS (SELECT 1 FROM tombstones WHERE "
-        "tombstones.repository = discarded.repository AND tombstones.address = discarded.address AND state = ?)",
-        *(repository, State.DISCARDED),
-    )
+    free = tx.execute(f"DELETE FROM fresh WHERE repository = ? AND address IN ({noted})", repository, repository)
+    if condemned < free:  # the others keep the tombstone that they have
+        tx.execute(
+            f"DELETE FROM discarded WHERE {UNDECIDED} AND NOT EXISTS (SELECT 1 FROM tombstones WHERE "
+            "tombstones.repository = discarded.repository AND tombstones.address = discarded.address AND state = ?)",
+            *(repository, State.DISCARDED),
+        )
     tx.execute(
         "UPDATE discarded SET wait_until = ? + (SELECT COALESCE(discard_after, 0) FROM repositories WHERE uid = ?) "
         f"WHERE {UNDECIDED}",
