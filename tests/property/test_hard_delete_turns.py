@@ -165,6 +165,9 @@ class Rewritten:
     def execute(self, sql, *values):
         return self._real.execute(sql.replace(self._old, self._new), *values)
 
+    def rows(self, sql, *values):
+        return self._real.rows(sql.replace(self._old, self._new), *values)
+
     def __getattr__(self, name):
         return getattr(self._real, name)
 
@@ -196,7 +199,7 @@ def removal_after_the_rule(patch):
     def take(tx, tokens, dropping):
         shown = addresses_in(tx, tokens)
         real(tx, tokens, dropping)
-        discards.condemn(tx, dropping.repository, at=dropping.at)
+        discards.condemn(tx, dropping.repository, dropping.fresh, at=dropping.at)
         no_longer(tx, dropping.repository, shown)
 
     patch.setattr(fresh, "take", nothing)
@@ -231,16 +234,14 @@ def removal_in_a_transaction_before(patch):
 
 
 def no_look_at_sealed_areas(patch):
-    real, old = discards.condemn, "WHERE staging.address = discarded.address)"
-    new = "WHERE staging.address = discarded.address AND token IN (SELECT token FROM branches))"
+    real, old = discards.condemn, "FROM staging WHERE address"
+    new = "FROM staging WHERE token IN (SELECT token FROM branches) AND address"
     patch.setattr(discards, "condemn", lambda tx, *values, **named: real(Rewritten(tx, old, new), *values, **named))
 
 
 def no_look_for_other_references(patch):
-    real, old = discards.condemn, "WHERE staging.address = discarded.address)"
-    patch.setattr(
-        discards, "condemn", lambda tx, *values, **named: real(Rewritten(tx, old, "WHERE 1 = 0)"), *values, **named)
-    )
+    real, old, new = discards.condemn, "FROM staging WHERE address", "FROM staging WHERE 1 = 0 AND address"
+    patch.setattr(discards, "condemn", lambda tx, *values, **named: real(Rewritten(tx, old, new), *values, **named))
 
 
 def decided_at_once(patch):
@@ -249,7 +250,7 @@ def decided_at_once(patch):
     def stage(tx, token, path, value, dropping):
         real(tx, token, path, value, dropping)
         if dropping.fresh:
-            discards.condemn(tx, dropping.repository, at=dropping.at)
+            discards.condemn(tx, dropping.repository, dropping.fresh, at=dropping.at)
 
     patch.setattr(staging, "stage", stage)
 
@@ -313,7 +314,15 @@ def no_second_look_at_staged(patch):
 
 
 def no_holds_in_the_rule(patch):
-    patch.setattr(discards, "_spare_held", nothing)
+    real, held, deciding = discards.condemn, discards.held_among, []
+
+    def condemn(*values, **named):
+        deciding.append(True)
+        real(*values, **named)
+        deciding.pop()
+
+    patch.setattr(discards, "condemn", condemn)
+    patch.setattr(discards, "held_among", lambda *values: set() if deciding else held(*values))
 
 
 def no_holds_in_claims(patch):

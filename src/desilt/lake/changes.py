@@ -227,7 +227,7 @@ class HardDeleteSet(Change):
     def apply(self, tx: Transaction, move: Moment) -> None:
         repositories.set_hard_delete(tx, move.repository, self.wait, self.share)
         if self.wait is None:
-            fresh.forget(tx, move.repository)
+            fresh.forget_all(tx, move.repository)
 
     def __str__(self) -> str:
         return f"hard delete {'off' if self.wait is None else 'on'}"

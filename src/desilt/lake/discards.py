@@ -1,8 +1,7 @@
 """Addresses that hard delete has condemned: where they were staged last, until somebody removes or restores them.
 
-A row is noted while its reference is being dropped, and decided upon before the
-transaction ends: it goes again, or its address has a tombstone. So whoever reads the
-table sees decided rows alone.
+A row is noted while its reference is being dropped, and goes again before the
+transaction ends, unless its address has got a tombstone by then.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +10,12 @@ from datetime import datetime
 
 from desilt.domain.entry import decode_path
 from desilt.domain.times import microseconds, moment
+from desilt.lake import fresh
 from desilt.records import holds, removals
-from desilt.records.database import Row, Transaction, among
+from desilt.records.database import Row, Transaction, among, some_of
 from desilt.records.holds import Hold, HoldKind
 from desilt.records.removals import COLUMNS, HARD_DELETE, State
 
-UNDECIDED = "repository = ? AND wait_until IS NULL"
 ROW = "address, path, branch, value, head, dropped_by, wait_until"
 
 
@@ -33,63 +32,61 @@ class DiscardRow:
     wait_until: datetime
 
 
-def note(tx: Transaction, repository: str, branch: str, head: str, by: str, where: str, *values: object) -> int:
-    """Fresh addresses that lose a reference, by a condition on ``staging``; how many references."""
-    return tx.execute(
-        "INSERT INTO discarded (repository, address, path, branch, value, head, dropped_by) "
-        f"SELECT ?, address, path, ?, value, ?, ? FROM staging WHERE {where} AND EXISTS "
+def note(
+    tx: Transaction, repository: str, branch: str, head: str, by: str, at: datetime, where: str, *values: object
+) -> list[str]:
+    """Fresh addresses that lose a reference, by a condition on ``staging``; one that has lost it before stays so."""
+    rows = tx.rows(
+        "INSERT INTO discarded (repository, address, path, branch, value, head, dropped_by, wait_until) "
+        "SELECT ?, address, path, ?, value, ?, ?, "
+        "? + (SELECT COALESCE(discard_after, 0) FROM repositories WHERE uid = ?) "
+        f"FROM staging WHERE {where} AND EXISTS "
         "(SELECT 1 FROM fresh WHERE fresh.repository = ? AND fresh.address = staging.address) "
-        "ON CONFLICT (repository, address, path) DO UPDATE SET value = excluded.value",
-        *(repository, branch, head, by, *values, repository),
+        "ON CONFLICT (repository, address, path) DO UPDATE SET value = excluded.value RETURNING address",
+        *(repository, branch, head, by, microseconds(at), repository, *values, repository),
     )
+    return [str(row[0]) for row in rows]
 
 
-def condemn(tx: Transaction, repository: str, *, at: datetime) -> None:
-    """The rule: of what was noted in this transaction, the addresses that nothing points to any more are condemned."""
-    noted = f"SELECT address FROM discarded WHERE {UNDECIDED}"
-    tx.lock_rows(
-        f"SELECT address FROM fresh WHERE repository = ? AND address IN ({noted}) ORDER BY address",
-        *(repository, repository),
-    )
-    tx.execute(
-        f"DELETE FROM discarded WHERE {UNDECIDED} AND EXISTS "
-        "(SELECT 1 FROM staging WHERE staging.address = discarded.address)",
-        repository,
-    )
-    _spare_held(tx, repository, at)
+def condemn(tx: Transaction, repository: str, addresses: Iterable[str], *, at: datetime) -> None:
+    """The rule: of what was noted in this transaction, the addresses that nothing points to any more are condemned.
+
+    They are named one by one, some hundred at a time: no plan of a database that has not counted its rows lately
+    compares each with each.
+    """
+    orders = [hold for hold in holds.every(tx, repository) if hold.counts(at)]
+    for some in some_of(sorted(addresses)):
+        marks = ", ".join("?" * len(some))
+        tx.lock_rows(
+            f"SELECT 1 FROM fresh WHERE repository = ? AND address IN ({marks}) ORDER BY address", repository, *some
+        )
+        staged = {str(row[0]) for row in tx.rows(f"SELECT address FROM staging WHERE address IN ({marks})", *some)}
+        free = [address for address in some if address not in staged]
+        held = held_among(tx, repository, free, orders) if orders else set()
+        kept = {*staged, *held, *_others(tx, repository, [one for one in free if one not in held], at)}
+        fresh.forget(tx, repository, free)  # what is held is left to the collector
+        forget(tx, repository, [address for address in some if address in kept])
+
+
+def _others(tx: Transaction, repository: str, addresses: Sequence[str], at: datetime) -> set[str]:
+    """Write tombstones for ``addresses``; those that have another keep that."""
+    marks = ", ".join("?" * len(addresses))
+    if not addresses:
+        return set()
     condemned = tx.execute(
         f"INSERT INTO tombstones (repository, {COLUMNS}) "
-        "SELECT repository, address, ?, MIN(dropped_by), ?, (SELECT size_bytes FROM fresh "
-        "WHERE fresh.repository = discarded.repository AND fresh.address = discarded.address), -1, ? "
-        f"FROM discarded WHERE repository = ? AND address IN ({noted}) GROUP BY repository, address "
+        "SELECT repository, address, ?, (SELECT MIN(dropped_by) FROM discarded WHERE "
+        "discarded.repository = fresh.repository AND discarded.address = fresh.address), ?, size_bytes, -1, ? "
+        f"FROM fresh WHERE repository = ? AND address IN ({marks}) "
         "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
         "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
-        "state = excluded.state, restored_at = NULL WHERE tombstones.state = ?",  # one that has a tombstone keeps it
-        *(HARD_DELETE, microseconds(at), State.DISCARDED, repository, repository, State.RESTORED),
+        "state = excluded.state, restored_at = NULL WHERE tombstones.state = ?",
+        *(HARD_DELETE, microseconds(at), State.DISCARDED, repository, *addresses, State.RESTORED),
     )
-    free = tx.execute(f"DELETE FROM fresh WHERE repository = ? AND address IN ({noted})", repository, repository)
-    if condemned < free:  # the others keep the tombstone that they have
-        tx.execute(
-            f"DELETE FROM discarded WHERE {UNDECIDED} AND NOT EXISTS (SELECT 1 FROM tombstones WHERE "
-            "tombstones.repository = discarded.repository AND tombstones.address = discarded.address AND state = ?)",
-            *(repository, State.DISCARDED),
-        )
-    tx.execute(
-        "UPDATE discarded SET wait_until = ? + (SELECT COALESCE(discard_after, 0) FROM repositories WHERE uid = ?) "
-        f"WHERE {UNDECIDED}",
-        *(microseconds(at), repository, repository),
-    )
-
-
-def _spare_held(tx: Transaction, repository: str, at: datetime) -> None:
-    """What people ordered to be kept is fresh no longer, and left to the collector."""
-    orders = [hold for hold in holds.every(tx, repository) if hold.counts(at)]
-    if not orders:
-        return
-    found = tx.rows(f"SELECT DISTINCT address FROM discarded WHERE {UNDECIDED}", repository)
-    for address in held_among(tx, repository, [str(row[0]) for row in found], orders):
-        tx.execute("DELETE FROM discarded WHERE repository = ? AND address = ?", repository, address)
-        tx.execute("DELETE FROM fresh WHERE repository = ? AND address = ?", repository, address)
+    if condemned == len(addresses):
+        return set()
+    ours = removals.found_in(tx, repository, addresses)
+    return {one for one in addresses if one not in ours or ours[one].state is not State.DISCARDED}
 
 
 def held_among(tx: Transaction, repository: str, addresses: Sequence[str], orders: Iterable[Hold]) -> set[str]:
@@ -147,10 +144,10 @@ def wait(tx: Transaction, repository: str, addresses: Iterable[str], until: date
 
 
 def forget(tx: Transaction, repository: str, addresses: Iterable[str]) -> None:
-    """These are removed, or restored."""
-    tx.execute_many(
-        "DELETE FROM discarded WHERE repository = ? AND address = ?", ((repository, one) for one in addresses)
-    )
+    """These are removed, restored, or referred to after all."""
+    for some in some_of(list(addresses)):
+        marks = ", ".join("?" * len(some))
+        tx.execute(f"DELETE FROM discarded WHERE repository = ? AND address IN ({marks})", repository, *some)
 
 
 def claim_due(tx: Transaction, repository: str, run: str, number: int, *, at: datetime) -> None:

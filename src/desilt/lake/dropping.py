@@ -40,7 +40,7 @@ class Dropping:
     head: str  # of the branch
     by: By
     at: datetime
-    fresh: int = field(default=0, init=False)  # how many of the dropped references are of fresh addresses
+    fresh: set[str] = field(default_factory=set, init=False)  # the fresh ones of the dropped addresses
 
     def note(self, tx: Transaction, where: str, *values: object, by: By | None = None) -> None:
         """The rows of ``staging`` that a condition chooses, at most one of each path, are about to go.
@@ -48,7 +48,8 @@ class Dropping:
         What is noted twice was dropped by what was said first.
         """
         dropped.write(tx, self.repository, self.branch, self.at, where, *values)
-        self.fresh += discards.note(tx, self.repository, self.branch, self.head, by or self.by, where, *values)
+        why = by or self.by
+        self.fresh |= set(discards.note(tx, self.repository, self.branch, self.head, why, self.at, where, *values))
 
 
 @contextmanager
@@ -57,4 +58,4 @@ def dropping(tx: Transaction, repository: str, branch: str, *, head: str, by: By
     found = Dropping(repository, branch, head, by, at)
     yield found
     if found.fresh:
-        discards.condemn(tx, repository, at=at)
+        discards.condemn(tx, repository, found.fresh, at=at)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from desilt.domain.address import uid_time
 from desilt.domain.times import CLOCK_MARGIN, microseconds
-from desilt.records.database import Transaction
+from desilt.records.database import Transaction, some_of
 
 ADD = (
     "INSERT INTO fresh (repository, address, size_bytes) SELECT uid, ?, ? FROM repositories WHERE uid = ? "
@@ -43,16 +43,22 @@ def take(tx: Transaction, repository: str, tokens: Sequence[str]) -> None:
         marks = ", ".join("?" * len(newer))
         hidden = f"SELECT 1 FROM staging AS newer WHERE newer.path = taken.path AND newer.token IN ({marks})"
         shown = f" AND NOT EXISTS ({hidden})" if newer else ""
-        tx.execute(
-            "DELETE FROM fresh WHERE repository = ? AND address IN "
-            f"(SELECT address FROM staging AS taken WHERE token = ? AND address IS NOT NULL{shown})",
-            *(repository, token, *newer),
+        taken = tx.rows(
+            f"SELECT address FROM staging AS taken WHERE token = ? AND address IS NOT NULL{shown}", token, *newer
         )
+        forget(tx, repository, [str(row[0]) for row in taken])
 
 
-def forget(tx: Transaction, repository: str) -> int:
-    """Nothing is fresh any more: all that is staged is left to the collector; how many rows there were."""
-    return tx.execute("DELETE FROM fresh WHERE repository = ?", repository)
+def forget(tx: Transaction, repository: str, addresses: Sequence[str]) -> None:
+    """These are fresh no longer."""
+    for some in some_of(addresses):
+        marks = ", ".join("?" * len(some))
+        tx.execute(f"DELETE FROM fresh WHERE repository = ? AND address IN ({marks})", repository, *some)
+
+
+def forget_all(tx: Transaction, repository: str) -> None:
+    """Nothing is fresh any more: all that is staged is left to the collector."""
+    tx.execute("DELETE FROM fresh WHERE repository = ?", repository)
 
 
 def count(tx: Transaction, repository: str) -> int:

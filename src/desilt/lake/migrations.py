@@ -157,11 +157,12 @@ def to_6(_tx: Transaction, run: Run) -> None:
     run("ALTER TABLE repositories ADD COLUMN discard_share TEXT NOT NULL DEFAULT ''")
     run(
         "CREATE TABLE fresh (repository TEXT NOT NULL, address TEXT NOT NULL, size_bytes {int} NOT NULL, "
-        "PRIMARY KEY (repository, address)) {clustered}"
+        "PRIMARY KEY (address, repository)) {clustered}"
     )
     run(
         "CREATE TABLE discarded (repository TEXT NOT NULL, address TEXT NOT NULL, path {blob} NOT NULL, "
-        "branch TEXT NOT NULL, value {blob} NOT NULL, head TEXT NOT NULL, dropped_by TEXT NOT NULL, wait_until {int}, "
+        "branch TEXT NOT NULL, value {blob} NOT NULL, head TEXT NOT NULL, dropped_by TEXT NOT NULL, "
+        "wait_until {int} NOT NULL, "
         "PRIMARY KEY (repository, address, path)) {clustered}"
     )
     run("CREATE INDEX discarded_by_time ON discarded (repository, wait_until)")

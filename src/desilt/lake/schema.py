@@ -109,7 +109,7 @@ TABLES = (
         repository TEXT NOT NULL,
         address TEXT NOT NULL,
         size_bytes {int} NOT NULL,
-        PRIMARY KEY (repository, address)
+        PRIMARY KEY (address, repository) -- in this order: no database is tempted to go through all of a repository
     ) {clustered}""",
     """CREATE TABLE discarded (     -- where condemned addresses of hard delete were staged last
         repository TEXT NOT NULL,
@@ -119,7 +119,7 @@ TABLES = (
         value {blob} NOT NULL,    -- as it was staged
         head TEXT NOT NULL,       -- of the branch then
         dropped_by TEXT NOT NULL,
-        wait_until {int},         -- until then nobody takes it up: grace, lease or pause; NULL: not decided yet
+        wait_until {int} NOT NULL, -- until then nobody takes it up: grace, lease or pause
         PRIMARY KEY (repository, address, path)
     ) {clustered}""",
     "CREATE INDEX discarded_by_time ON discarded (repository, wait_until)",

@@ -18,6 +18,7 @@ from desilt.errors import InvalidUri
 
 Row = tuple[Any, ...]
 C = TypeVar("C")
+Name = TypeVar("Name", str, bytes)
 AT_ONCE = 500  # parameters to a statement
 
 
@@ -87,10 +88,14 @@ def open_database(url: str, *, create: bool = False) -> Database:
     raise InvalidUri(f"{url!r} is not a database; write sqlite:///PATH or postgresql://USER@HOST/NAME")
 
 
-def among(tx: Transaction, sql: str, wanted: Sequence[str] | Sequence[bytes], *values: object) -> Iterator[Row]:
+def some_of(wanted: Sequence[Name]) -> Iterator[Sequence[Name]]:
+    """``wanted``, in parts that a statement can name one by one."""
+    return (wanted[at : at + AT_ONCE] for at in range(0, len(wanted), AT_ONCE))
+
+
+def among(tx: Transaction, sql: str, wanted: Sequence[Name], *values: object) -> Iterator[Row]:
     """Rows of a query that takes ``values``, then some names ``IN ({})``: for any number that is ``wanted``."""
-    for at in range(0, len(wanted), AT_ONCE):
-        some = wanted[at : at + AT_ONCE]
+    for some in some_of(wanted):
         yield from tx.rows(sql.format(", ".join("?" * len(some))), *values, *some)
 
 

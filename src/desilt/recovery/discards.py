@@ -83,7 +83,7 @@ def remember(repository: LakeRepository, lock: Lock, rows: Mapping[str, RunRow])
 
 def release(tx: Transaction, repository: str, *, at: datetime) -> None:
     """Nothing is fresh, and nothing waits to be removed, in a database that is about to be recovered."""
-    fresh.forget(tx, repository)
+    fresh.forget_all(tx, repository)
     discards.forget_all(tx, repository, at=at)
 
 

@@ -99,7 +99,7 @@ CREATE TABLE fresh (
     repository TEXT NOT NULL,
     address TEXT NOT NULL,
     size_bytes {int} NOT NULL,
-    PRIMARY KEY (repository, address)
+    PRIMARY KEY (address, repository)
 ) {clustered};
 CREATE TABLE discarded (
     repository TEXT NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE discarded (
     value {blob} NOT NULL,
     head TEXT NOT NULL,
     dropped_by TEXT NOT NULL,
-    wait_until {int},
+    wait_until {int} NOT NULL,
     PRIMARY KEY (repository, address, path)
 ) {clustered};
 CREATE INDEX discarded_by_time ON discarded (repository, wait_until);
