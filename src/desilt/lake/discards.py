@@ -63,16 +63,16 @@ def condemn(tx: Transaction, repository: str, addresses: Iterable[str], *, at: d
         staged = {str(row[0]) for row in tx.rows(f"SELECT address FROM staging WHERE address IN ({marks})", *some)}
         free = [address for address in some if address not in staged]
         held = held_among(tx, repository, free, orders) if orders else set()
-        kept = {*staged, *held, *_others(tx, repository, [one for one in free if one not in held], at)}
+        had_one = _write_tombstones(tx, repository, [one for one in free if one not in held], at)
         fresh.forget(tx, repository, free)  # what is held is left to the collector
-        forget(tx, repository, [address for address in some if address in kept])
+        forget(tx, repository, [*staged, *held, *had_one])
 
 
-def _others(tx: Transaction, repository: str, addresses: Sequence[str], at: datetime) -> set[str]:
-    """Write tombstones for ``addresses``; those that have another keep that."""
-    marks = ", ".join("?" * len(addresses))
+def _write_tombstones(tx: Transaction, repository: str, addresses: Sequence[str], at: datetime) -> set[str]:
+    """Condemn ``addresses``; those of them that have a tombstone already, which they keep."""
     if not addresses:
         return set()
+    marks = ", ".join("?" * len(addresses))
     condemned = tx.execute(
         f"INSERT INTO tombstones (repository, {COLUMNS}) "
         "SELECT repository, address, ?, (SELECT MIN(dropped_by) FROM discarded WHERE "
