@@ -35,7 +35,7 @@ DONE: dict[str, str] = {
     State.FAILED: "condemned by run {run} on {at} UTC by rule {rule!r}, and the store failed to remove it",
     State.DISCARDED: "condemned by hard delete on {at} UTC ({rule}); until a worker claims it, "
     "`desilt harddelete restore` stages it again",
-    State.CLAIMED: "condemned by hard delete on {at} UTC ({rule}), and claimed by its worker {run}",
+    State.CLAIMED: "condemned by hard delete on {at} UTC ({rule}), and claimed by its worker, run {run}",
     State.RESTORING: "moved to the trash by run {run} on {at} UTC by rule {rule!r}, and is on its way back: give the "
     "same `desilt restore` again to finish it",
     State.RESTORED: "removed by run {run} on {at} UTC by rule {rule!r}, and restored on {back} UTC",
