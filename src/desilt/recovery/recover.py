@@ -114,9 +114,8 @@ def recover(repository: LakeRepository, *, give_up: bool = False, watch: Watch =
         with repository.database.write() as tx:  # all or nothing: nobody takes a part of it for a move cut off
             tx.lock(core.uid)
             locks.check(tx, lock)
-            discards.release(
-                tx, repository.uid, at=core.clock()
-            )  # before anything staged is dropped by moves that it may be part of
+            # before moves drop what is staged, for they may have committed it
+            discards.release(tx, repository.uid, at=core.clock())
             dropped = staging.drop_gone(tx, repository.uid)
             made = () if give_up else found.moves
             if made:
