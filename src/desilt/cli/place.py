@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from desilt.cli.progress import Told
+from desilt.executors import connect
 from desilt.executors.by_size import WITHOUT_SPARK, BySize
 from desilt.executors.executor import Executor, Watch
 
@@ -28,11 +29,20 @@ def with_executor(command: Command) -> Command:
         callback=checked,
         help="Work on this Spark cluster; local[*] is all cores of this machine.",
     )
+    @click.option(
+        "--remote",
+        metavar="URL",
+        callback=server,
+        help="Work on the Spark behind this Spark Connect server, sc://HOST:PORT; SPARK_REMOTE says so, too.",
+    )
     @functools.wraps(command)
-    def wrapped(*values: Any, on_spark: bool, master: str | None, **rest: Any) -> None:
+    def wrapped(*values: Any, on_spark: bool, master: str | None, remote: str | None, **rest: Any) -> None:
+        if master is not None and remote is not None:
+            raise click.UsageError("--master starts a Spark of its own, --remote uses another's; leave one out")
         told = Told()
-        wanted = on_spark or master is not None or SUBMITTED in os.environ
-        begin = functools.partial(started, master=master)
+        remote = remote or (None if master else connect.named())
+        wanted = on_spark or master is not None or remote is not None or SUBMITTED in os.environ
+        begin = functools.partial(started, master=master, remote=remote)
         executor = BySize(told, spark=begin, without_spark=ALWAYS if wanted else WITHOUT_SPARK)
         try:
             command(*values, executor=executor, **rest)
@@ -50,10 +60,17 @@ def checked(_context: click.Context, _option: click.Parameter, master: str | Non
     return master
 
 
-def started(watch: Watch, master: str | None = None) -> Executor:
+def server(_context: click.Context, _option: click.Parameter, remote: str | None) -> str | None:
+    """The same of a server."""
+    if remote is not None:
+        connect.address(remote)
+    return remote
+
+
+def started(watch: Watch, master: str | None = None, remote: str | None = None) -> Executor:
     """Spark, which takes seconds to load and to start."""
     from desilt.executors import session
     from desilt.executors.on_spark import OnSpark
 
-    watch.begins("starting Spark")
-    return OnSpark(session.session(master=master), watch)
+    watch.begins("connecting to Spark" if remote else "starting Spark")
+    return OnSpark(connect.connect(remote) if remote else session.session(master=master), watch)

@@ -33,6 +33,7 @@
     │   └── NewerSchema         a database of a later desilt
     ├── StorageFailed           the disk, database or bucket said no          (exit 1)
     ├── WorkFailed              a worker or an executor did: the same again   (exit 1)
+    ├── WorkersDiffer           Spark's workers have another desilt, or none  (exit 1)
     ├── Refused                 a guard said no, and nothing was removed      (exit 10)
     │   ├── StalePlan           plan again
     │   ├── StaleInventory      take a newer one
@@ -79,6 +80,7 @@ from desilt.errors.base import (
     NotFound,
     StorageFailed,
     Unreadable,
+    WorkersDiffer,
     WorkFailed,
 )
 from desilt.errors.conflicts import (
@@ -192,6 +194,7 @@ __all__ = [
     "Unreadable",
     "WentBack",
     "WorkFailed",
+    "WorkersDiffer",
     "WrongClock",
     "WrongTime",
     "span",

@@ -140,3 +140,13 @@ class WorkFailed(DesiltError):
     def __init__(self, reason: str) -> None:
         self.reason = " ".join(reason.split())
         super().__init__(f"a piece of work failed: {self.reason}; the same command goes on, and with -v it tells more")
+
+
+class WorkersDiffer(DesiltError):
+    """Spark's workers lack what the driver has: then none of them is given anything to do."""
+
+    code = "workers-differ"
+
+    def __init__(self, fact: str, way_out: str) -> None:
+        self.fact = fact
+        super().__init__(f"Spark's workers are not as this desilt needs them: {fact}; {way_out}")

@@ -1,23 +1,34 @@
-"""Pieces of work on the executors of a Spark session: the only module that hands anything to Spark."""
+"""Pieces of work on the executors of a Spark session: the only module that hands anything to Spark.
+
+Work is given out as a frame of numbers, one task to a number, so that any session will do: one of this process, of a
+cluster, of spark-submit, or of Spark Connect, which has frames and nothing else.
+"""
 
 import pickle
 import re
 import secrets
 import threading
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from desilt.errors import BadRequest, DesiltError, WorkFailed
+from desilt.errors import BadRequest, DesiltError, WorkersDiffer, WorkFailed
+from desilt.executors import package, task, workers
 from desilt.executors.executor import Item, Nobody, Result, Watch, Weigh
+from desilt.executors.piece import RAISED, parcel
 from desilt.logs import logger
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 POLL_SECONDS = 0.5
-RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b")
+AT_ONCE = 32 << 20  # bytes that one frame carries: servers of Spark Connect take four times that
+ANSWERS = "number long, result binary"
+ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b")
+NUMBERS = 1 << 20  # more than any cluster has cores
 log = logger(__name__)
 
 
@@ -25,21 +36,25 @@ class OnSpark:
     """On the executors of a session, one task to an item."""
 
     def __init__(self, spark: Any, watch: Watch | None = None) -> None:
-        if not hasattr(type(spark), "sparkContext"):
+        if not all(hasattr(spark, name) for name in ("range", "conf", "createDataFrame")):
             what = f"{type(spark).__module__}.{type(spark).__name__}"
-            raise BadRequest(
-                f"{what} is no Spark session that runs tasks; give a SparkSession, not one of Spark Connect"
-            )
+            raise BadRequest(f"{what} is no Spark session; give a SparkSession, of this process or of Spark Connect")
         self._spark = spark
+        self._connect = not hasattr(type(spark), "sparkContext")  # asked of the class: the session would raise
         self.watch: Watch = watch or Nobody()
 
-    @property
+    @cached_property
     def width(self) -> int:
-        return int(self._spark.sparkContext.defaultParallelism)
+        if not self._connect:
+            return int(self._spark.sparkContext.defaultParallelism)
+        from pyspark.sql.functions import spark_partition_id
 
-    @property
+        return int(self._spark.range(0, NUMBERS).select(spark_partition_id()).distinct().count())
+
+    @cached_property
     def place(self) -> str:
-        return f"on Spark ({self._spark.sparkContext.master})"
+        master = self._spark.conf.get("spark.master", "a cluster")
+        return f"on Spark ({master}, by Spark Connect)" if self._connect else f"on Spark ({master})"
 
     def __call__(
         self,
@@ -51,47 +66,73 @@ class OnSpark:
     ) -> list[Result]:
         if not items:
             return []
-        context = self._spark.sparkContext
-        weight = context.accumulator(0) if weigh else None
+        sent = parcel(work, items, weigh)
+        if len(sent) > AT_ONCE and len(items) > 1:  # the parts share little, or it would be small
+            half = len(items) // 2
+            return self(work, items[:half], weigh=weigh) + self(work, items[half:], weigh=weigh)
         seal = secrets.token_hex(16)
-
-        def run(piece: tuple[int, bytes]) -> tuple[int, bytes]:
-            number, item = piece
-            with told_to_the_driver(seal):
-                result = work(pickle.loads(item))
-            if weigh and weight is not None:
-                weight.add(weigh(result))
-            return number, pickle.dumps(result)
-
-        # Plain tasks, not a frame: nothing here is columns, and there is no query to plan.
-        pieces = [(number, pickle.dumps(item)) for number, item in enumerate(items)]
-        with raised_by_tasks(seal), polled(weight, self.watch):
-            done = dict(context.parallelize(pieces, len(pieces)).map(run).collect())
-        if len(done) != len(items):
+        with raised_by_tasks(seal):
+            self._prepare()
+            done = dict(self._answers(sent, len(items), name_of(work), seal, weigh))
+        if done.keys() != set(range(len(items))):
             raise AssertionError(f"{len(items)} pieces of work were given out, {len(done)} came back")
-        return [pickle.loads(done[number]) for number in range(len(items))]
+        return [done[number] for number in range(len(items))]
 
-    def frame(
-        self, work: Callable[[Item], Iterable[tuple[Any, ...]]], items: Sequence[Item], schema: str
-    ) -> "DataFrame":
-        """The rows that ``work`` makes of each of ``items``, as a frame; they are made where and when it is read."""
+    def frame(self, work: Callable[[Item], "pa.Table"], items: Sequence[Item], schema: str) -> "DataFrame":
+        """The tables that ``work`` makes of each of ``items``, as a frame; they are made where and when it is read."""
+        self._prepare()
+        seal, count = secrets.token_hex(16), len(items)
+        made = task.rows_of(parcel(work, items), _mine(), seal)
+        return self._numbers(count).mapInArrow(named(made, name_of(work)), schema)
 
-        def rows(item: bytes) -> Iterator[tuple[Any, ...]]:
-            yield from work(pickle.loads(item))
+    def _answers(self, sent: bytes, count: int, name: str, seal: str, weigh: Weigh | None) -> Iterator[tuple[int, Any]]:
+        """By number, what came of each piece: all at the end, or, by Spark Connect, as they come."""
+        watched = weigh is not None and not isinstance(self.watch, Nobody)
+        weight = self._spark.sparkContext.accumulator(0) if watched and not self._connect else None
+        run = named(task.given_out(sent, _mine(), seal, weight), name)
+        answers = self._numbers(count).mapInArrow(run, ANSWERS)
+        if not self._connect:
+            with polled(weight, self.watch):
+                table = answers.toArrow()
+            yield from zip(table["number"].to_pylist(), map(pickle.loads, table["result"].to_pylist()), strict=True)
+            return
+        for row in answers.toLocalIterator():
+            result = pickle.loads(row["result"])
+            if watched and weigh is not None:
+                self.watch.advance(weigh(result))
+            yield row["number"], result
 
-        context = self._spark.sparkContext
-        pieces = context.parallelize([pickle.dumps(item) for item in items], max(1, len(items)))
-        made: DataFrame = self._spark.createDataFrame(pieces.flatMap(rows), schema)
-        return made
+    def _numbers(self, count: int) -> "DataFrame":
+        """One to a task."""
+        numbers: DataFrame = self._spark.range(0, count, 1, max(1, count))
+        return numbers
+
+    def _prepare(self) -> None:
+        """A cluster's workers may lack this package; those that Spark starts on this machine have what we have."""
+        if self._connect:
+            workers.prepare(self._spark, self._spark.session_id, self.width)
+        elif not self._spark.sparkContext.master.startswith("local["):
+            workers.prepare(self._spark, self._spark.sparkContext.applicationId, self.width)
 
 
-@contextmanager
-def told_to_the_driver(seal: str) -> Iterator[None]:
-    """In a task: an error of ours is raised as text that the driver can read; Spark tries again as with any other."""
-    try:
-        yield
-    except DesiltError as error:
-        raise RuntimeError(f"desilt raised {seal} <{b64encode(pickle.dumps(error)).decode()}>: {error}") from error
+def _mine() -> tuple[str, str]:
+    mine = package.this()
+    return mine.version, mine.modules
+
+
+def name_of(work: Callable[..., Any]) -> str:
+    """What Spark calls it in its plans and pages."""
+    return str(getattr(work, "__name__", type(work).__name__))
+
+
+def named(run: task.Batches, name: str) -> task.Batches:
+    """A function that goes to workers as it is: by its name they could look for it only where desilt is."""
+    from pyspark.cloudpickle import register_pickle_by_value as by_value
+
+    as_it_is: Callable[[Any], None] = by_value
+    as_it_is(task)
+    run.__name__ = name
+    return run
 
 
 @contextmanager
@@ -102,20 +143,23 @@ def raised_by_tasks(seal: str) -> Iterator[None]:
     """
     try:
         yield
+    except DesiltError:
+        raise
     except Exception as failed:
         said = str(failed)
-        found = re.search(rf"desilt raised {seal} <([A-Za-z0-9+/=]+)>", said)
-        if found is None:
-            log.info("Spark says: %s", said)
-            raise WorkFailed(in_a_line(said)) from failed
-        error: DesiltError = pickle.loads(b64decode(found[1]))
-        raise error from failed
+        if found := re.search(rf"{RAISED} {seal} <([A-Za-z0-9+/=]+)>", said):
+            error: DesiltError = pickle.loads(b64decode(found[1]))
+            raise error from failed
+        log.info("Spark says: %s", said)
+        if differs := re.search(rf"{task.SAYS} {seal}: (.+)", said):
+            raise WorkersDiffer(differs[1], f"the driver has {package.this()}; {workers.INSTALL}") from failed
+        raise WorkFailed(in_a_line(said)) from failed
 
 
 def in_a_line(said: str) -> str:
     """What a task failed of: where Python raised it, the last line of that; else the first of all."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    raised = [line for line in lines if RAISED.match(line)]
+    raised = [line for line in lines if ERROR.match(line)]
     return (raised or lines or ["nothing was said"])[-1 if raised else 0]
 
 

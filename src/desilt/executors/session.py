@@ -44,7 +44,7 @@ def session(app: str = "desilt", *, master: str | None = None, **conf: str) -> "
     if running is not None:
         return running
     builder = SparkSession.builder.appName(app)
-    if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:  # spark-submit or a server chose already
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit chose already
         settings, env = {**everywhere(), **conf}, {}
     else:
         master = master or "local[*]"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,7 +55,7 @@ class RowsToShow:
 def removals(repository: Repository, plan: Plan, executor: Executor) -> "pa.Table | DataFrame":
     """Every object of ``plan``; with Spark, read from the store by its executors whenever the frame is."""
     if isinstance(executor, OnSpark):
-        return executor.frame(as_tuples, files_of(repository, plan), AS_SQL)
+        return executor.frame(as_rows, files_of(repository, plan), AS_SQL)
     return pa.concat_tables([REMOVALS.empty_table(), *tables(repository, plan)])
 
 
@@ -70,10 +70,9 @@ def files_of(repository: Repository, plan: Plan) -> list[RowsToShow]:
     return [RowsToShow(repository.store.uri, repository.layout, names, file) for file in plan.files if file.rows]
 
 
-def as_tuples(one: RowsToShow) -> Iterator[tuple[Any, ...]]:
-    """On an executor: the rows, one by one."""
-    for row in as_table(open_store(one.store), one).to_pylist():
-        yield tuple(row.values())
+def as_rows(one: RowsToShow) -> pa.Table:
+    """On an executor: the rows of a file."""
+    return as_table(open_store(one.store), one)
 
 
 def as_table(store: ObjectStore, one: RowsToShow) -> pa.Table:

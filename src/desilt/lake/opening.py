@@ -6,6 +6,7 @@ from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import LakeHandle, LakeRepository
 from desilt.objects import open_store
 from desilt.records.database import open_database
+from desilt.records.passwords import with_password
 from desilt.repository.opening import Opened
 
 
@@ -23,4 +24,5 @@ def open_uri(uri: str, db: str | None) -> Opened:
 @lru_cache(maxsize=4)
 def opened(handle: LakeHandle) -> LakeRepository:
     """Opened once for each process: connections are used again from task to task."""
-    return Lake(open_database(handle.database), open_store(handle.store)).repository(handle.name)
+    database = open_database(with_password(handle.database))
+    return Lake(database, open_store(handle.store)).repository(handle.name)

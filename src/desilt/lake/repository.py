@@ -31,6 +31,7 @@ from desilt.lake.witness import LakeWitness
 from desilt.lake.writes import Writer
 from desilt.objects import store_clock
 from desilt.records import removals as tombstones
+from desilt.records.passwords import without_password
 from desilt.records.removals import Tombstone
 from desilt.repository.snapshot import Tag
 
@@ -59,7 +60,7 @@ class LakeRepository:
 
     @property
     def handle(self) -> "LakeHandle":
-        return LakeHandle(self.database.url, self.store.uri, self.name)
+        return LakeHandle(without_password(self.database.url), self.store.uri, self.name)
 
     def _check_clock(self) -> None:
         commit_time.check(self.clock(), store_clock.store_time(self.store))
@@ -271,7 +272,7 @@ class LakeRepository:
 class LakeHandle:
     """Where a repository is, in words that can be sent to another process."""
 
-    database: str
+    database: str  # without its password, which whoever opens it must know
     store: str
     name: str
 

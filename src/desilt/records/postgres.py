@@ -10,11 +10,13 @@ import psycopg
 import psycopg.conninfo
 
 from desilt.errors import InvalidUri, StorageFailed
+from desilt.records import passwords
 from desilt.records.database import Pool, Row, borrowed
 
 PAGE = 10_000
 ADVISORY_LOCK = 0x6465_7369_6C74  # "desilt"
 CURSORS = itertools.count()
+NO_PASSWORD = "let PGPASSWORD, ~/.pgpass or DESILT_DB tell it on every machine that works, Spark's workers too"
 # Each statement sees what others committed before it: after a lock was waited for, that is what matters.
 WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -30,6 +32,7 @@ class PostgreSQL:
     def __init__(self, url: str) -> None:
         self.url = url
         self.name = public_name(url)
+        passwords.remember(url)
         self._pool: Pool[psycopg.Connection[Row]] = Pool()
 
     @contextmanager
@@ -147,4 +150,5 @@ def plain_errors() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         text = " ".join(str(error).split())
-        raise StorageFailed(f"PostgreSQL: {text}; nothing was changed") from error
+        way_out = NO_PASSWORD if "no password supplied" in text else "nothing was changed"
+        raise StorageFailed(f"PostgreSQL: {text}; {way_out}") from error

@@ -1,0 +1,56 @@
+"""A session on a Spark that runs elsewhere, by Spark Connect: `sc://HOST:PORT/;token=…`."""
+
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from desilt.errors import BadRequest, DesiltError, WorkFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PORT = 15002
+ANSWER_SECONDS = 20.0
+INSTALL = "pip install 'desilt[connect]'"
+
+
+def connect(url: str) -> "SparkSession":
+    """A session of its own on the server at ``url``; what stands behind a semicolon there may be secret."""
+    host, port = address(url)
+    try:
+        socket.create_connection((host, port), timeout=ANSWER_SECONDS).close()
+    except OSError as error:  # Spark would try for minutes
+        said = error.strerror or str(error)
+        raise DesiltError(
+            f"no Spark Connect server answers at {host}:{port} ({said}); start one, or mend --remote"
+        ) from None
+    try:
+        from pyspark.sql.connect.session import SparkSession as RemoteSession
+    except ImportError as error:
+        raise DesiltError(f"Spark Connect needs {error.name or 'its packages'}; {INSTALL}") from None
+    builder: Any = RemoteSession.builder
+    try:
+        session: SparkSession = builder.remote(url).create()
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+    except Exception as error:
+        line = str(error).partition("\n")[0].replace(url, f"sc://{host}:{port}")
+        raise WorkFailed(f"Spark Connect at {host}:{port} gives no session: {line}") from error
+    return session
+
+
+def address(url: str) -> tuple[str, int]:
+    """Where the server is."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or PORT
+    except ValueError:
+        port = 0
+    if parts.scheme != "sc" or not parts.hostname or not port:
+        raise BadRequest("a Spark Connect server is named sc://HOST:PORT; write --remote so")
+    return parts.hostname, port
+
+
+def named() -> str | None:
+    """The server that the environment names, if any."""
+    return os.environ.get("SPARK_REMOTE") or None

@@ -1,0 +1,55 @@
+"""Whether the workers of a Spark session can do our work: they have this very desilt, or are sent it."""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from desilt.errors import WorkersDiffer
+from desilt.executors import package, task
+from desilt.logs import logger
+
+LOOKS_TO_A_CORE = 2  # so that each worker is likely to be looked at; those that come later look at themselves
+INSTALL = f"pip install {package.NAME} there, or ship an environment that has it; docs/cluster.md tells how"
+log = logger(__name__)
+_prepared: set[str] = set()
+
+
+def prepare(spark: Any, name: str, width: int) -> None:
+    """Once for each session, by its ``name``: look at some workers, and send them the package if they lack it."""
+    if name in _prepared:
+        return
+    found = looked_at(spark, width)
+    if any(one["version"] == package.NAME and not one["modules"] for one in found):
+        ship(spark)
+        found = looked_at(spark, width)
+    mine = package.this()
+    for one in found:
+        if not one["modules"]:
+            raise WorkersDiffer(f"{one['host']} lacks {one['version']}", INSTALL)
+        theirs = package.Package(one["version"], one["modules"])
+        if theirs != mine:
+            raise WorkersDiffer(f"{one['host']} has {theirs}", f"install the driver's {mine} there, or none")
+    _prepared.add(name)
+
+
+def looked_at(spark: Any, width: int) -> Sequence[dict[str, str]]:
+    """What some workers have."""
+    tasks = LOOKS_TO_A_CORE * width
+    asked = spark.range(0, tasks, 1, tasks).mapInArrow(task.look, "host string, version string, modules string")
+    found: list[dict[str, str]] = asked.toArrow().to_pylist()
+    return found
+
+
+def ship(spark: Any) -> None:
+    """Send this package to all workers of the session, those too that come later."""
+    folder = tempfile.mkdtemp(prefix="desilt-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # those that come later fetch it from here
+    packed = str(package.archive(Path(folder)))
+    log.info("workers are sent %s", package.this())
+    if hasattr(type(spark), "sparkContext"):
+        spark.sparkContext.addPyFile(packed)
+    else:
+        spark.addArtifacts(packed, pyfile=True)
