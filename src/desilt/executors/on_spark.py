@@ -83,13 +83,13 @@ class OnSpark:
         self._prepare()
         seal, count = secrets.token_hex(16), len(items)
         made = task.rows_of(parcel(work, items), _mine(), seal)
-        return self._numbers(count).mapInArrow(named(made, name_of(work)), schema)
+        return self._numbers(count).mapInArrow(workers.sendable(made, name_of(work)), schema)
 
     def _answers(self, sent: bytes, count: int, name: str, seal: str, weigh: Weigh | None) -> Iterator[tuple[int, Any]]:
         """By number, what came of each piece: all at the end, or, by Spark Connect, as they come."""
         watched = weigh is not None and not isinstance(self.watch, Nobody)
         weight = self._spark.sparkContext.accumulator(0) if watched and not self._connect else None
-        run = named(task.given_out(sent, _mine(), seal, weight), name)
+        run = workers.sendable(task.given_out(sent, _mine(), seal, weight), name)
         answers = self._numbers(count).mapInArrow(run, ANSWERS)
         if not self._connect:
             with polled(weight, self.watch):
@@ -123,16 +123,6 @@ def _mine() -> tuple[str, str]:
 def name_of(work: Callable[..., Any]) -> str:
     """What Spark calls it in its plans and pages."""
     return str(getattr(work, "__name__", type(work).__name__))
-
-
-def named(run: task.Batches, name: str) -> task.Batches:
-    """A function that goes to workers as it is: by its name they could look for it only where desilt is."""
-    from pyspark.cloudpickle import register_pickle_by_value as by_value
-
-    as_it_is: Callable[[Any], None] = by_value
-    as_it_is(task)
-    run.__name__ = name
-    return run
 
 
 @contextmanager

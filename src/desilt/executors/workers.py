@@ -3,7 +3,7 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from desilt.executors import package, task
 from desilt.logs import logger
 
 LOOKS_TO_A_CORE = 2  # so that each worker is likely to be looked at; those that come later look at themselves
+LOOKED = "host string, version string, modules string"
 INSTALL = f"pip install {package.NAME} there, or ship an environment that has it; docs/cluster.md tells how"
 log = logger(__name__)
 _prepared: set[str] = set()
@@ -35,10 +36,20 @@ def prepare(spark: Any, name: str, width: int) -> None:
     _prepared.add(name)
 
 
+def sendable(run: task.Batches, name: str) -> task.Batches:
+    """A function of :mod:`task` that goes to workers as it is, under a name that Spark shows."""
+    from pyspark import cloudpickle
+
+    as_it_is: Callable[[Any], None] = cloudpickle.register_pickle_by_value  # by name, they would look for desilt
+    as_it_is(task)
+    run.__name__ = name
+    return run
+
+
 def looked_at(spark: Any, width: int) -> Sequence[dict[str, str]]:
     """What some workers have."""
     tasks = LOOKS_TO_A_CORE * width
-    asked = spark.range(0, tasks, 1, tasks).mapInArrow(task.look, "host string, version string, modules string")
+    asked = spark.range(0, tasks, 1, tasks).mapInArrow(sendable(task.look, "look"), LOOKED)
     found: list[dict[str, str]] = asked.toArrow().to_pylist()
     return found
 

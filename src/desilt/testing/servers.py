@@ -169,8 +169,8 @@ def unhurried(postgres_server: ModuleType) -> Iterator[None]:
 @contextmanager
 def running(
     command: Sequence[str], *, log: Path, ready: Callable[[], bool], env: Mapping[str, str] | None = None
-) -> Iterator[None]:
-    """``command`` running beside us, from when it is ``ready`` until the block ends."""
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """``command`` running beside us, from when it is ``ready`` until the block ends; all of it is one process group."""
     with ExitStack() as stack:
         output = stack.enter_context(log.open("ab"))
         watcher = subprocess.Popen(
@@ -189,7 +189,7 @@ def running(
             if watcher.poll() is not None or time.monotonic() > limit:
                 raise StorageFailed(f"{command[0]} did not come up; see {log}")
             time.sleep(0.05)
-        yield
+        yield watcher
 
 
 def answers(url: str) -> bool:
