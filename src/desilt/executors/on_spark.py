@@ -12,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from desilt.errors import BadRequest, DesiltError, WorkersDiffer, WorkFailed
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 AT_ONCE = 32 << 20  # bytes that one frame carries: servers of Spark Connect take four times that
-ANSWERS = "number long, result binary"
 ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b")
 NUMBERS = 1 << 20  # more than any cluster has cores
 log = logger(__name__)
@@ -40,16 +40,15 @@ class OnSpark:
             what = f"{type(spark).__module__}.{type(spark).__name__}"
             raise BadRequest(f"{what} is no Spark session; give a SparkSession, of this process or of Spark Connect")
         self._spark = spark
-        self._connect = not hasattr(type(spark), "sparkContext")  # asked of the class: the session would raise
+        self._connect = workers.by_connect(spark)
         self.watch: Watch = watch or Nobody()
 
     @cached_property
     def width(self) -> int:
         if not self._connect:
             return int(self._spark.sparkContext.defaultParallelism)
-        from pyspark.sql.functions import spark_partition_id
-
-        return int(self._spark.range(0, NUMBERS).select(spark_partition_id()).distinct().count())
+        part = workers.functions_of(self._spark).spark_partition_id()
+        return int(self._spark.range(0, NUMBERS).select(part).distinct().count())
 
     @cached_property
     def place(self) -> str:
@@ -80,32 +79,30 @@ class OnSpark:
 
     def frame(self, work: Callable[[Item], "pa.Table"], items: Sequence[Item], schema: str) -> "DataFrame":
         """The tables that ``work`` makes of each of ``items``, as a frame; they are made where and when it is read."""
+        if find_spec("pandas") is None:
+            raise BadRequest("Spark makes frames of columns with pandas only; pip install 'pandas<3'")
         self._prepare()
-        seal, count = secrets.token_hex(16), len(items)
-        made = task.rows_of(parcel(work, items), _mine(), seal)
-        return self._numbers(count).mapInArrow(workers.sendable(made, name_of(work)), schema)
+        made = task.rows_of(parcel(work, items), _mine(), secrets.token_hex(16))
+        numbers = self._spark.range(0, len(items), 1, max(1, len(items)))
+        frame: DataFrame = numbers.mapInArrow(workers.sendable(made, name_of(work)), schema)
+        return frame
 
     def _answers(self, sent: bytes, count: int, name: str, seal: str, weigh: Weigh | None) -> Iterator[tuple[int, Any]]:
         """By number, what came of each piece: all at the end, or, by Spark Connect, as they come."""
         watched = weigh is not None and not isinstance(self.watch, Nobody)
         weight = self._spark.sparkContext.accumulator(0) if watched and not self._connect else None
         run = workers.sendable(task.given_out(sent, _mine(), seal, weight), name)
-        answers = self._numbers(count).mapInArrow(run, ANSWERS)
+        answers = workers.numbered(self._spark, count, run, "binary")
         if not self._connect:
             with polled(weight, self.watch):
-                table = answers.toArrow()
-            yield from zip(table["number"].to_pylist(), map(pickle.loads, table["result"].to_pylist()), strict=True)
+                rows = answers.collect()
+            yield from ((row["id"], pickle.loads(row["came"])) for row in rows)
             return
         for row in answers.toLocalIterator():
-            result = pickle.loads(row["result"])
+            result = pickle.loads(row["came"])
             if watched and weigh is not None:
                 self.watch.advance(weigh(result))
-            yield row["number"], result
-
-    def _numbers(self, count: int) -> "DataFrame":
-        """One to a task."""
-        numbers: DataFrame = self._spark.range(0, count, 1, max(1, count))
-        return numbers
+            yield row["id"], result
 
     def _prepare(self) -> None:
         """A cluster's workers may lack this package; those that Spark starts on this machine have what we have."""

@@ -10,11 +10,12 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from desilt.errors import DesiltError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 RAISED = "desilt raised"  # and a seal, then the error
 Work = Callable[[Any], Any]
@@ -36,19 +37,17 @@ def opened(sent: bytes) -> Parcel:
     return found
 
 
-def done(sent: bytes, numbers: Sequence[int], seal: str, weight: Any) -> Iterator[pa.RecordBatch]:
-    """On a worker: the number of each piece, and its result."""
+def done(sent: bytes, number: int, seal: str, weight: Any) -> bytes:
+    """On a worker: the result of one piece."""
     work, weigh, items = opened(sent)
-    for number in numbers:
-        with told_to_the_driver(seal):
-            result = work(items[number])
-        if weight is not None and weigh is not None:
-            weight.add(weigh(result))
-        answer = pa.array([pickle.dumps(result)], pa.binary())
-        yield pa.record_batch([pa.array([number], pa.int64()), answer], names=["number", "result"])
+    with told_to_the_driver(seal):
+        result = work(items[number])
+    if weight is not None and weigh is not None:
+        weight.add(weigh(result))
+    return pickle.dumps(result)
 
 
-def rows(sent: bytes, numbers: Sequence[int], seal: str) -> Iterator[pa.RecordBatch]:
+def rows(sent: bytes, numbers: Sequence[int], seal: str) -> Iterator["pa.RecordBatch"]:
     """On a worker: the tables that work makes of each piece, in batches."""
     work, _, items = opened(sent)
     for number in numbers:

@@ -7,22 +7,22 @@ before they have seen that a worker's is the same as the driver's.
 from collections.abc import Callable, Iterator
 from typing import Any
 
+Numbered = Callable[[int], Any]
 Batches = Callable[[Iterator[Any]], Iterator[Any]]
 SAYS = "desilt on a worker"  # and a seal, then what is wrong with it
 
 
-def given_out(sent: bytes, wanted: tuple[str, str], seal: str, weight: Any) -> Batches:
-    """For ``mapInArrow``: the piece of each number that comes in, done; its number, and what came of it.
+def given_out(sent: bytes, wanted: tuple[str, str], seal: str, weight: Any) -> Numbered:
+    """What is called with the number of each piece: that one is done; what came of it, to be sent back.
 
     ``wanted`` is the driver's package. ``weight`` is an accumulator, where there are such, for who watches.
     """
 
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
+    def run(number: int) -> bytes:
         check(wanted, seal)
         from desilt.executors.piece import done
 
-        for batch in batches:
-            yield from done(sent, batch.column(0).to_pylist(), seal, weight)
+        return done(sent, number, seal, weight)
 
     return run
 
@@ -48,13 +48,10 @@ def check(wanted: tuple[str, str], seal: str) -> None:
         raise RuntimeError(f"desilt on a worker {seal}: {host} {has}")
 
 
-def look(batches: Iterator[Any]) -> Iterator[Any]:
-    """For ``mapInArrow``: what the worker is that it runs on, and what it has."""
-    import pyarrow as pa
-
-    for _ in batches:
-        (version, modules), host = looked_at()
-        yield pa.record_batch([[host], [version], [modules]], names=["host", "version", "modules"])
+def look(_number: int) -> tuple[str, str, str]:
+    """What the worker is that this runs on, and what it has."""
+    (version, modules), host = looked_at()
+    return host, version, modules
 
 
 def looked_at() -> tuple[tuple[str, str], str]:

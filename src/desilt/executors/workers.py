@@ -4,18 +4,20 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from desilt.errors import WorkersDiffer
 from desilt.executors import package, task
 from desilt.logs import logger
 
 LOOKS_TO_A_CORE = 2  # so that each worker is likely to be looked at; those that come later look at themselves
-LOOKED = "host string, version string, modules string"
+LOOKED = "host string, version string, modules string"  # as a struct
 INSTALL = f"pip install {package.NAME} there, or ship an environment that has it; docs/cluster.md tells how"
 log = logger(__name__)
 _prepared: set[str] = set()
+Run = TypeVar("Run", task.Numbered, task.Batches)
 
 
 def prepare(spark: Any, name: str, width: int) -> None:
@@ -36,7 +38,7 @@ def prepare(spark: Any, name: str, width: int) -> None:
     _prepared.add(name)
 
 
-def sendable(run: task.Batches, name: str) -> task.Batches:
+def sendable(run: Run, name: str) -> Run:
     """A function of :mod:`task` that goes to workers as it is, under a name that Spark shows."""
     from pyspark import cloudpickle
 
@@ -48,10 +50,27 @@ def sendable(run: task.Batches, name: str) -> task.Batches:
 
 def looked_at(spark: Any, width: int) -> Sequence[dict[str, str]]:
     """What some workers have."""
-    tasks = LOOKS_TO_A_CORE * width
-    asked = spark.range(0, tasks, 1, tasks).mapInArrow(sendable(task.look, "look"), LOOKED)
-    found: list[dict[str, str]] = asked.toArrow().to_pylist()
-    return found
+    asked = numbered(spark, LOOKS_TO_A_CORE * width, sendable(task.look, "look"), LOOKED)
+    return [row["came"].asDict() for row in asked.collect()]
+
+
+def numbered(spark: Any, count: int, run: task.Numbered, came: str) -> Any:
+    """A frame of so many numbers, one to a task, and what ``run`` makes of each.
+
+    By a plain function, not one of Arrow's: those need pandas, and each worker would take a second to load it.
+    """
+    made = functions_of(spark).udf(run, came, useArrow=False).asNondeterministic()  # whatever it does, it does once
+    return spark.range(0, count, 1, count).select("id", made("id").alias("came"))
+
+
+def functions_of(spark: Any) -> Any:
+    """Those that go with the session: Spark Connect has its own."""
+    return import_module("pyspark.sql.connect.functions" if by_connect(spark) else "pyspark.sql.functions")
+
+
+def by_connect(spark: Any) -> bool:
+    """Whether it is a session of Spark Connect: asked of its class, for the session itself would raise."""
+    return not hasattr(type(spark), "sparkContext")
 
 
 def ship(spark: Any) -> None:
@@ -60,7 +79,7 @@ def ship(spark: Any) -> None:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # those that come later fetch it from here
     packed = str(package.archive(Path(folder)))
     log.info("workers are sent %s", package.this())
-    if hasattr(type(spark), "sparkContext"):
-        spark.sparkContext.addPyFile(packed)
-    else:
+    if by_connect(spark):
         spark.addArtifacts(packed, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(packed)
