@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from desilt.errors import DamagedRun
-from desilt.executors.executor import HERE
+from desilt.errors import BatchOver, DamagedRun
+from desilt.executors.executor import HERE, Here
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.runner import plan, sweep
 from desilt.objects.memory import MemoryStore
@@ -15,6 +15,7 @@ from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs import plan_files
 from desilt.runs.folder import Folder
+from desilt.sweep import batches, delete
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from words import committed, days, write
@@ -120,3 +121,39 @@ def test_all_pieces_together_read_a_plan_file_about_once(repo, monkeypatch):
         sweep(repo, HERE, made.run, SURE)
     assert sum(fetched) == file.sections[-2].end + 4 * footer
     assert len(fetched) == 8
+
+
+def test_what_another_try_of_a_piece_has_ended_is_not_asked_for_again_and_the_piece_goes_on(repo, monkeypatch):
+    """Spark gives a slow piece out twice: here the second try overtakes the first in each of its batches."""
+    planned(repo)
+    real, asked = MemoryStore.delete_many, []
+
+    class Noting(Here):
+        def __call__(self, work, items, **more):
+            pieces.extend(items if work is batches.sweep_piece else ())
+            return super().__call__(work, items, **more)
+
+    def slow(store, keys, *, between):
+        if not asked:
+            asked.append(keys)
+            assert batches.sweep_piece(pieces[0]) == GROUP
+        between()
+        return real(store, keys, between=between)
+
+    pieces = []
+    monkeypatch.setattr(MemoryStore, "delete_many", slow)
+    monkeypatch.setattr(delete, "SURE_SECONDS", -1.0)  # each looks at the lock, and at its batch, before it asks
+    report = sweep(repo, Noting(), "last", SURE)
+    assert (report.swept.asked, report.swept.removed, report.swept.failed) == (COUNT, COUNT, 0)
+    assert len(condemned(repo, report.run)) == COUNT
+
+
+def test_a_batch_that_nobody_has_ended_is_not_passed_over(repo, monkeypatch):
+    planned(repo)
+
+    def lost(*_):
+        raise BatchOver("another", 1)
+
+    monkeypatch.setattr(batches, "sweep_batch", lost)
+    with pytest.raises(BatchOver):
+        sweep(repo, HERE, "last", SURE)

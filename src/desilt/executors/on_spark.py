@@ -89,7 +89,7 @@ class OnSpark:
 
     def _answers(self, sent: bytes, count: int, name: str, seal: str, weigh: Weigh | None) -> Iterator[tuple[int, Any]]:
         """By number, what came of each piece: all at the end, or, by Spark Connect, as they come."""
-        watched = weigh is not None and not isinstance(self.watch, Nobody)
+        watched = weigh is not None and type(self.watch) is not Nobody
         weight = self._spark.sparkContext.accumulator(0) if watched and not self._connect else None
         run = workers.sendable(task.given_out(sent, _mine(), seal, weight), name)
         answers = workers.numbered(self._spark, count, run, "binary")

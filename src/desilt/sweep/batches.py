@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from desilt.domain.times import CLOCK_MARGIN
-from desilt.errors import OutsidePrefix, WrongTime
+from desilt.errors import BatchOver, OutsidePrefix, WrongTime
 from desilt.logs import logger, under_way
 from desilt.objects.store import Outcome, Result
 from desilt.records import ledger
@@ -96,9 +96,22 @@ def sweep_piece(piece: SweepPiece) -> int:
         rows = plan_rows(repository, piece)
         held = repository.gate.held(plan.run, plan.evidence.revision, plan.relies_on)
         asked, since = 0, plan.evidence.revision
-        for number, batch in batches(rows, piece):
-            asked += sweep_batch(repository, piece.lock, plan, Batch(plan.run, number, batch, since), held)
+        for number, some in batches(rows, piece):
+            batch = Batch(plan.run, number, some, since)
+            try:
+                asked += sweep_batch(repository, piece.lock, plan, batch, held)
+            except BatchOver:  # by another try of this very piece: Spark gives one out again that is slow, or lost
+                asked += asked_by_another(repository, batch)
     return asked
+
+
+def asked_by_another(repository: Repository, batch: Batch) -> int:
+    """How many objects another try asked for that has ended the batch; if none has, it is over for all of them."""
+    with repository.records.read() as tx:
+        known = ledger.batch(tx, repository.uid, batch.run, batch.number)
+    if known is None or not known.file:
+        raise BatchOver(batch.run, batch.number)
+    return known.asked
 
 
 def batches(rows: pa.Table, piece: SweepPiece) -> Iterator[tuple[int, pa.Table]]:
