@@ -9,10 +9,9 @@ import re
 import secrets
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from desilt.errors import BadRequest, DesiltError, WorkersDiffer, WorkFailed
@@ -22,7 +21,6 @@ from desilt.executors.piece import RAISED, parcel
 from desilt.logs import logger
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 POLL_SECONDS = 0.5
@@ -77,14 +75,17 @@ class OnSpark:
             raise AssertionError(f"{len(items)} pieces of work were given out, {len(done)} came back")
         return [done[number] for number in range(len(items))]
 
-    def frame(self, work: Callable[[Item], "pa.Table"], items: Sequence[Item], schema: str) -> "DataFrame":
-        """The tables that ``work`` makes of each of ``items``, as a frame; they are made where and when it is read."""
-        if find_spec("pandas") is None:
-            raise BadRequest("Spark makes frames of columns with pandas only; pip install 'pandas<3'")
+    def frame(
+        self, work: Callable[[Item], Iterable[tuple[Any, ...]]], items: Sequence[Item], schema: str
+    ) -> "DataFrame":
+        """The rows that ``work`` makes of each of ``items``, as a frame; they are made where and when it is read.
+
+        A piece's rows are in memory at once, so pieces are to be small.
+        """
         self._prepare()
-        made = task.rows_of(parcel(work, items), _mine(), secrets.token_hex(16))
-        numbers = self._spark.range(0, len(items), 1, max(1, len(items)))
-        frame: DataFrame = numbers.mapInArrow(workers.sendable(made, name_of(work)), schema)
+        made = workers.sendable(task.rows_of(parcel(work, items), _mine(), secrets.token_hex(16)), name_of(work))
+        numbers = workers.numbered(self._spark, len(items), made, f"array<struct<{schema}>>")
+        frame: DataFrame = numbers.select(workers.functions_of(self._spark).inline("came"))
         return frame
 
     def _answers(self, sent: bytes, count: int, name: str, seal: str, weigh: Weigh | None) -> Iterator[tuple[int, Any]]:

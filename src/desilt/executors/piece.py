@@ -10,12 +10,9 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from desilt.errors import DesiltError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RAISED = "desilt raised"  # and a seal, then the error
 Work = Callable[[Any], Any]
@@ -47,13 +44,11 @@ def done(sent: bytes, number: int, seal: str, weight: Any) -> bytes:
     return pickle.dumps(result)
 
 
-def rows(sent: bytes, numbers: Sequence[int], seal: str) -> Iterator["pa.RecordBatch"]:
-    """On a worker: the tables that work makes of each piece, in batches."""
+def rows(sent: bytes, number: int, seal: str) -> list[tuple[Any, ...]]:
+    """On a worker: the rows that work makes of one piece."""
     work, _, items = opened(sent)
-    for number in numbers:
-        with told_to_the_driver(seal):
-            table: pa.Table = work(items[number])
-        yield from table.to_batches()
+    with told_to_the_driver(seal):
+        return list(work(items[number]))
 
 
 @contextmanager

@@ -4,11 +4,10 @@ These functions go as they are, not by name. They use Python and what Spark itse
 before they have seen that a worker's is the same as the driver's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 Numbered = Callable[[int], Any]
-Batches = Callable[[Iterator[Any]], Iterator[Any]]
 SAYS = "desilt on a worker"  # and a seal, then what is wrong with it
 
 
@@ -27,15 +26,14 @@ def given_out(sent: bytes, wanted: tuple[str, str], seal: str, weight: Any) -> N
     return run
 
 
-def rows_of(sent: bytes, wanted: tuple[str, str], seal: str) -> Batches:
-    """For ``mapInArrow``: the rows that are made of the piece of each number that comes in."""
+def rows_of(sent: bytes, wanted: tuple[str, str], seal: str) -> Numbered:
+    """The same where what comes of a piece is rows, to stay on the cluster."""
 
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
+    def run(number: int) -> list[tuple[Any, ...]]:
         check(wanted, seal)
         from desilt.executors.piece import rows
 
-        for batch in batches:
-            yield from rows(sent, batch.column(0).to_pylist(), seal)
+        return rows(sent, number, seal)
 
     return run
 

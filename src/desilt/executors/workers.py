@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from desilt.errors import WorkersDiffer
 from desilt.executors import package, task
@@ -17,7 +17,6 @@ LOOKED = "host string, version string, modules string"  # as a struct
 INSTALL = f"pip install {package.NAME} there, or ship an environment that has it; docs/cluster.md tells how"
 log = logger(__name__)
 _prepared: set[str] = set()
-Run = TypeVar("Run", task.Numbered, task.Batches)
 
 
 def prepare(spark: Any, name: str, width: int) -> None:
@@ -38,7 +37,7 @@ def prepare(spark: Any, name: str, width: int) -> None:
     _prepared.add(name)
 
 
-def sendable(run: Run, name: str) -> Run:
+def sendable(run: task.Numbered, name: str) -> task.Numbered:
     """A function of :mod:`task` that goes to workers as it is, under a name that Spark shows."""
     from pyspark import cloudpickle
 
@@ -60,7 +59,7 @@ def numbered(spark: Any, count: int, run: task.Numbered, came: str) -> Any:
     By a plain function, not one of Arrow's: those need pandas, and each worker would take a second to load it.
     """
     made = functions_of(spark).udf(run, came, useArrow=False).asNondeterministic()  # whatever it does, it does once
-    return spark.range(0, count, 1, count).select("id", made("id").alias("came"))
+    return spark.range(0, count, 1, max(1, count)).select("id", made("id").alias("came"))
 
 
 def functions_of(spark: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,40 +44,47 @@ AS_SQL = (
 
 @dataclass(frozen=True, slots=True)
 class RowsToShow:
-    """A file of a plan, for whoever reads it."""
+    """Some rows of a file of a plan, for whoever reads them."""
 
     store: str
     layout: Layout
     names: Mapping[str, str]  # of branches, by uid
     file: PlanFile
+    first: int
+    last: int  # and this one no more
 
 
 def removals(repository: Repository, plan: Plan, executor: Executor) -> "pa.Table | DataFrame":
     """Every object of ``plan``; with Spark, read from the store by its executors whenever the frame is."""
     if isinstance(executor, OnSpark):
-        return executor.frame(as_rows, files_of(repository, plan), AS_SQL)
+        return executor.frame(as_tuples, sections_of(repository, plan), AS_SQL)
     return pa.concat_tables([REMOVALS.empty_table(), *tables(repository, plan)])
 
 
 def tables(repository: Repository, plan: Plan) -> Iterator[pa.Table]:
-    """The same, file after file: a plan may be larger than memory."""
-    for one in files_of(repository, plan):
+    """The same, section after section: a plan may be larger than memory."""
+    for one in sections_of(repository, plan):
         yield as_table(repository.store, one)
 
 
-def files_of(repository: Repository, plan: Plan) -> list[RowsToShow]:
-    names = group_names(repository)
-    return [RowsToShow(repository.store.uri, repository.layout, names, file) for file in plan.files if file.rows]
+def sections_of(repository: Repository, plan: Plan) -> list[RowsToShow]:
+    names, store, layout = group_names(repository), repository.store.uri, repository.layout
+    return [
+        RowsToShow(store, layout, names, file, first, min(first + file.group, file.rows))
+        for file in plan.files
+        for first in range(0, file.rows, file.group)
+    ]
 
 
-def as_rows(one: RowsToShow) -> pa.Table:
-    """On an executor: the rows of a file."""
-    return as_table(open_store(one.store), one)
+def as_tuples(one: RowsToShow) -> Iterator[tuple[Any, ...]]:
+    """On an executor: the rows, one by one."""
+    for row in as_table(open_store(one.store), one).to_pylist():
+        yield tuple(row.values())
 
 
 def as_table(store: ObjectStore, one: RowsToShow) -> pa.Table:
-    """The rows of a file, as REMOVALS."""
-    rows = plan_files.read(store, one.file)
+    """The rows, as REMOVALS."""
+    rows = plan_files.read(store, one.file, one.first, one.last)
     addresses, reasons = rows["address"].combine_chunks(), rows["reason"].combine_chunks()
     told = pc.split_pattern(rows["detail"].combine_chunks(), DIVIDER)
     many = pc.greater(pc.list_value_length(told), 1)  # else it names no path
