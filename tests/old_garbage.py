@@ -37,7 +37,7 @@ class OldGarbage:
         assert len(held) == COMMITTED + STAGED
         assert set(oracle.stored(self.repo)) == held
         with psycopg.connect(self._url) as connection:
-            removed = "SELECT count(*), count(DISTINCT address), min(state), max(state) FROM removals"
+            removed = "SELECT count(*), count(DISTINCT address), min(state), max(state) FROM tombstones"
             assert connection.execute(removed).fetchone() == (GARBAGE, GARBAGE, "removed", "removed")
             batches = "SELECT count(*), sum(asked), sum(removed), min(file) <> '' FROM batches"
             pieces, *rest = connection.execute(batches).fetchone()

@@ -71,13 +71,14 @@ def standalone(directory: Path | str, workers: Sequence[Mapping[str, str]]) -> I
 def worker(cluster: Cluster, number: int, told: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
     (page,) = free_ports(1)
     log, place = cluster.folder / f"worker-{number}-{page}.log", cluster.folder / f"work-{number}"
-    words = [*spark_class(), WORKER, "--host", "127.0.0.1", "--webui-port", str(page)]
+    host = f"127.0.0.{number + 1}"  # each another: Spark gives nothing out twice on one host
+    words = [*spark_class(), WORKER, "--host", host, "--webui-port", str(page)]
     words += ["-c", "1", "-m", "1g", "-d", str(place), cluster.master]
 
     def registered() -> bool:
         return log.exists() and "Successfully registered with master" in log.read_text(errors="replace")
 
-    with running(words, log=log, ready=registered, env=environment(told)) as process:
+    with running(words, log=log, ready=registered, env=environment({"SPARK_LOCAL_IP": host, **told})) as process:
         yield process
 
 
