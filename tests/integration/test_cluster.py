@@ -13,7 +13,7 @@ from desilt.testing import clusters
 from driver import driver
 from held_up import held_up
 from old_garbage import PASSWORD, old_garbage
-from patience import FOR_EVER
+from patience import FOR_EVER, until
 
 NUMBERS = itertools.count()
 MARK, SWEEP = b"/plan/", b"?delete"  # what is in a request when that is under way
@@ -81,6 +81,7 @@ def test_workers_without_desilt_are_sent_it_and_a_run_is_done_by_them(commands, 
 @pytest.mark.parametrize("word", [MARK, SWEEP], ids=["mark", "sweep"])
 def test_what_a_slow_worker_has_begun_another_does_too_and_all_is_counted_once(commands, cluster, way, lake, word):
     """Both are at it, and the slow one goes on after the other is done."""
+    until(lambda: cluster.at_work(1), pause=0.1)
     way.hold(word)
     commands.begin(*lake.gc_run("--master", cluster.master))
     assert way.reached.wait(FOR_EVER)
@@ -94,6 +95,7 @@ def test_a_worker_is_killed_in_the_middle_and_the_run_ends_as_if_it_had_not_been
     commands, cluster, told, way, lake, word
 ):
     """The server has done what it asked for last, and nobody heard of it."""
+    until(lambda: cluster.at_work(1), pause=0.1)
     way.hold(word)
     commands.begin(*lake.gc_run("--master", cluster.master))
     assert way.reached.wait(FOR_EVER)

@@ -46,6 +46,12 @@ class Cluster:
         with suppress(ProcessLookupError):
             os.killpg(self._workers[number].pid, signal.SIGKILL)
 
+    def at_work(self, number: int) -> bool:
+        """Whether the last executor that this worker began is given work."""
+        executors = self.folder.glob(f"work-{number}/*/*/stderr")
+        last = max(executors, key=lambda file: int(file.parent.name), default=None)
+        return last is not None and "Successfully registered with driver" in last.read_text(errors="replace")
+
     def close(self) -> None:
         self._ends.close()
 
