@@ -35,10 +35,12 @@ class Cluster:
         self.master = master
         self.folder = folder  # where workers keep what executors say, and what they were sent
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
+        self._before: set[Path] = set()  # what executors said that are no more
         self._ends = ExitStack()
 
     def start(self, number: int, told: Mapping[str, str]) -> None:
         """A worker of one core with these variables; the one of that number before it was killed."""
+        self._before |= set(self.folder.glob(f"work-{number}/*/*/stderr"))
         self._workers[number] = self._ends.enter_context(worker(self, number, told))
 
     def kill(self, number: int) -> None:
@@ -47,10 +49,9 @@ class Cluster:
             os.killpg(self._workers[number].pid, signal.SIGKILL)
 
     def at_work(self, number: int) -> bool:
-        """Whether the last executor that this worker began is given work."""
-        executors = self.folder.glob(f"work-{number}/*/*/stderr")
-        last = max(executors, key=lambda file: int(file.parent.name), default=None)
-        return last is not None and "Successfully registered with driver" in last.read_text(errors="replace")
+        """Whether this worker has an executor that is given work."""
+        said = [file for file in self.folder.glob(f"work-{number}/*/*/stderr") if file not in self._before]
+        return any("Successfully registered with driver" in file.read_text(errors="replace") for file in said)
 
     def close(self) -> None:
         self._ends.close()
