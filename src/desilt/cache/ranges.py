@@ -6,6 +6,7 @@ again when it is missing, short or of another version; it is never trusted blind
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -14,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.columns.buckets import hashed
-from desilt.columns.files import HeldFile, put
+from desilt.columns.files import HeldFile, put_in_order
+from desilt.columns.hashing import address_hash
 from desilt.columns.schemas import MOMENT
 from desilt.errors import NotFound, NotReadBack
 from desilt.executors.executor import Executor
@@ -119,9 +120,13 @@ def decode(piece: RangePiece) -> int:
     """Decode a piece, on an executor: its file first, then the word that it is there; how many rows."""
     store = open_store(piece.store)
     ranges = Ranges(store, piece.prefix, folder=piece.source)
-    tables = [entries_of(ranges, listed, owner) for owner, listed in enumerate(piece.ranges)]
-    table = hashed(pa.concat_tables(tables).combine_chunks())
-    file = put(store, f"{piece.target}.parquet", table)
+    tables, hashes = [], []
+    for owner, listed in enumerate(piece.ranges):
+        tables.append(entries_of(ranges, listed, owner))
+        hashes.append(address_hash(tables[-1]["address"].combine_chunks()))
+    table = pa.concat_tables(tables).combine_chunks()
+    tables.clear()
+    file = put_in_order(store, f"{piece.target}.parquet", table, np.concatenate(hashes))
     said = {
         "version": VERSION,
         "buckets": file.buckets,
@@ -142,23 +147,29 @@ def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
 
 def pointing_in(columns: pa.RecordBatch, prefix: str, owner: int) -> pa.Table:
     """Those of some entries, as columns, that point into the repository, as CACHED."""
-    inside = pc.invert(whole(columns))
-    # A whole address that leads into the repository after all holds what it points to.
-    tail = pc.replace_substring_regex(columns["address"], f"^.*{prefix}", "")
-    disguised = pc.and_(pc.invert(inside), pc.match_substring(columns["address"], prefix))
-    address = pc.if_else(disguised, tail, columns["address"])
-    counts = pc.or_(inside, disguised)
-    rows = columns.filter(counts)
+    outside = whole(columns)
+    if pc.any(outside, min_count=0).as_py():
+        columns = _inside(columns, outside, prefix)
     return pa.table(
         [
-            address.filter(counts),
-            pa.array(np.full(rows.num_rows, owner, np.int32)),
-            rows["path"],
-            rows["size"],
-            pc.cast(rows["modified_at"], MOMENT, safe=False),
+            columns["address"],
+            pa.array(np.full(columns.num_rows, owner, np.int32)),
+            columns["path"],
+            columns["size"],
+            pc.cast(columns["modified_at"], MOMENT, safe=False),
         ],
         schema=CACHED,
     )
+
+
+def _inside(columns: pa.RecordBatch, outside: pa.Array, prefix: str) -> pa.RecordBatch:
+    """Entries without those of ``outside``; but a whole address that leads into the repository holds what it leads to."""
+    addresses = columns["address"].filter(outside)
+    leading_in = pc.match_substring(addresses, prefix)
+    tails = pc.replace_substring_regex(addresses, f"(?s)^.*{re.escape(prefix)}", "")
+    counts = pc.replace_with_mask(pc.invert(outside), outside, leading_in)
+    address = pc.replace_with_mask(columns["address"], outside, tails)
+    return columns.set_column(columns.schema.get_field_index("address"), "address", address).filter(counts)
 
 
 class RangePlace(NamedTuple):
