@@ -132,7 +132,7 @@ def unseal_all(stored: memoryview, bounds: Ints) -> Blocks:
         raise Malformed("a block claims to hold more than it can")
     sizes[short] = claimed
     data = np.empty(int(sizes.sum()), np.uint8)
-    _fill(memoryview(data), stored, edges, sizes, short)
+    _fill(data.data, stored, edges, sizes, short)
     return Blocks(data, sizes)
 
 

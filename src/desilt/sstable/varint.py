@@ -90,12 +90,12 @@ def decode_column(data: Bytes, at: Ints, *, longest: int) -> tuple[Ints, Ints]:
         if not long.any():
             return value, end
     more = np.flatnonzero(long)
-    for shift in range(shift, 7 * longest, 7):
+    for bits in range(shift, 7 * longest, 7):
         place = end[more]
         byte = data.take(place, mode="clip")
-        if shift == 63 and (byte > 1).any():
+        if bits == 63 and (byte > 1).any():
             break
-        value[more] |= (byte & 127).astype(np.int64) << shift
+        value[more] |= (byte & 127).astype(np.int64) << bits
         end[more] = place + 1
         more = more[byte > 127]
         if not len(more):
