@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.cache import ranges as range_cache
+from desilt.cache.known import VERSION
 from desilt.domain.expiry import Expiry
 from desilt.domain.policy import parse
 from desilt.errors import BadRequest
@@ -260,12 +261,12 @@ def test_a_range_cache_of_an_older_desilt_is_made_again(repo, odd):
     keys = [key for batch in repo.store.list(folder) for key in batch["key"].to_pylist()]
     (word,) = (key for key in keys if key.endswith(".json"))
     said = json.loads(repo.store.get(word))
-    assert said["version"] == range_cache.VERSION == 3
+    assert said["version"] == VERSION == 4
     repo.store.put(word, [json.dumps({**said, "version": 2}).encode()])
     repo.store.put(word.replace(".json", ".parquet"), [b"x" * said["bytes"]])  # whatever was in it
     (one,) = explain(repo, text(BAD))
     assert one.paths == (text(BAD),)
-    assert json.loads(repo.store.get(word))["version"] == 3
+    assert json.loads(repo.store.get(word))["version"] == VERSION
     table = pq.read_table(ObjectFile(repo.store, word.replace(".json", ".parquet")))
     assert table.schema.field("path").type == pa.binary()
 

@@ -5,19 +5,20 @@ again when it is missing, short or of another version; it is never trusted blind
 """
 
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.columns.buckets import hashed
-from desilt.columns.files import HeldFile, put
+from desilt.cache import growth
+from desilt.cache.known import CacheFile, Owner, places, say, sound, word_of
+from desilt.columns.files import HeldFile, put_in_order
+from desilt.columns.hashing import address_hash
 from desilt.columns.schemas import MOMENT
-from desilt.errors import NotFound, NotReadBack
+from desilt.errors import NotReadBack
 from desilt.executors.executor import Executor
 from desilt.logs import logger
 from desilt.objects import open_store
@@ -27,7 +28,6 @@ from desilt.sstable.ranges import Ranges
 from desilt.sstable.values import RangeData
 
 FOLDER = "_desilt/ranges/"
-VERSION = 3
 ENTRIES_TO_A_FILE = 1_000_000
 log = logger(__name__)
 
@@ -75,7 +75,7 @@ def held(
     """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
     return [
         replace(one.file, owners=frozenset(one.ranges))
-        for one in placed(executor, store, prefix, wanted, source=source, folder=folder)
+        for one in placed(executor, store, prefix, wanted, source=source, folder=folder, grows=False)
     ]
 
 
@@ -87,51 +87,77 @@ def placed(
     *,
     source: str,
     folder: str = FOLDER,
+    grows: bool = True,
 ) -> list[Placed]:
-    """The same, with the place of each range in its file."""
-    known = _known(store, prefix, folder)
-    missing = [one for one in wanted if one.id not in known or known[one.id].entries != one.count]
+    """The same, with the place of each range in its file; where small files are many, they grow together first."""
+    counts = {one.id: one.count for one in wanted}
+    files = sound(store, prefix + folder, counts)
+    if grows and _grow(executor, store, prefix, files, counts, source=source, folder=folder):
+        files = sound(store, prefix + folder, counts)
+    known = places(files)
+    missing = [one for one in wanted if one.id not in known]
     if missing:
         log.info("%s of %s ranges are decoded into the cache", len(missing), len(wanted))
-    pieces = [_piece(store, prefix, source, folder, group) for group in _grouped(missing)]
-    entries = sum(one.count for one in missing)
-    executor.watch.expects(entries)
-    executor(decode, pieces, rows=entries, weigh=int)
-    known = _known(store, prefix, folder) if missing else known
-    files: dict[str, Placed] = {}
+        pieces = [_piece(store, prefix, source, folder, group) for group in _grouped(missing)]
+        entries = sum(one.count for one in missing)
+        executor.watch.expects(entries)
+        executor(decode, pieces, rows=entries, weigh=int)
+        known = places(sound(store, prefix + folder, counts))
+    found: dict[str, Placed] = {}
     for listed in wanted:
         if listed.id not in known:
             raise NotReadBack(listed.id, "it was decoded and is not in the cache")
-        file, owner, count, owners = known[listed.id]
-        if count != listed.count:
-            raise NotReadBack(file.key, f"it has {count} entries of {listed.id}, the metarange says {listed.count}")
-        files.setdefault(file.key, Placed(file, owners)).ranges[owner] = listed.id
-    return [files[key] for key in sorted(files)]
+        cached, owner = known[listed.id]
+        placed = found.setdefault(cached.file.key, Placed(cached.file, len(cached.owners)))
+        placed.ranges[owner] = listed.id
+    return [found[key] for key in sorted(found)]
+
+
+def _grow(
+    executor: Executor,
+    store: ObjectStore,
+    prefix: str,
+    files: Sequence[CacheFile],
+    wanted: Mapping[str, int],
+    *,
+    source: str,
+    folder: str,
+) -> bool:
+    """Merge files that are due; whether there is anything new to know."""
+    read = {place.cached.file.key for place in places(files).values()}
+    idle = [one for one in files if one.file.key not in read]
+    files = [one for one in files if one.file.key in read]
+    if not growth.due(files):
+        return False
+    below = prefix + source
+    there = {key.removeprefix(below) for batch in store.list(below) for key in batch["key"].to_pylist()}
+    pieces = list(growth.pieces(store.uri, prefix + folder, files, idle, there | wanted.keys()))
+    rows = sum(source.file.rows for piece in pieces for source in piece.sources)
+    log.info("%s cache files grow together into %s", sum(len(piece.sources) for piece in pieces), len(pieces))
+    for damaged in filter(None, executor(growth.merge, pieces, rows=rows)):
+        distrust(store, damaged)
+    return True
 
 
 def distrust(store: ObjectStore, key: str) -> None:
     """Forget that the cache file ``key`` is there: its ranges are decoded again when they are next wanted."""
     log.warning("the cache file %s is damaged, and is made again", key)
-    store.put(f"{key.removesuffix('.parquet')}.json", [b"{}"])
+    store.put(word_of(key), [b"{}"])
 
 
 def decode(piece: RangePiece) -> int:
     """Decode a piece, on an executor: its file first, then the word that it is there; how many rows."""
     store = open_store(piece.store)
     ranges = Ranges(store, piece.prefix, folder=piece.source)
-    tables = [entries_of(ranges, listed, owner) for owner, listed in enumerate(piece.ranges)]
-    table = hashed(pa.concat_tables(tables).combine_chunks())
-    file = put(store, f"{piece.target}.parquet", table)
-    said = {
-        "version": VERSION,
-        "buckets": file.buckets,
-        "rows": file.rows,
-        "footer": file.footer,
-        "sums": dict(file.sums),
-        "bytes": store.head(file.key).size,
-        "ranges": [[listed.id, listed.count] for listed in piece.ranges],
-    }
-    store.put(f"{piece.target}.json", [json.dumps(said).encode()])
+    tables, hashes = [], []
+    for owner, listed in enumerate(piece.ranges):
+        tables.append(entries_of(ranges, listed, owner))
+        hashes.append(address_hash(tables[-1]["address"].combine_chunks()))
+    table, sizes = pa.concat_tables(tables).combine_chunks(), [one.num_rows for one in tables]
+    tables.clear()
+    file = put_in_order(store, f"{piece.target}.parquet", table, np.concatenate(hashes))
+    owners = [Owner(listed.id, listed.count, rows) for listed, rows in zip(piece.ranges, sizes, strict=True)]
+    say(store, CacheFile(file, tuple(owners)), store.head(file.key).size)
     return int(table.num_rows)
 
 
@@ -142,57 +168,29 @@ def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
 
 def pointing_in(columns: pa.RecordBatch, prefix: str, owner: int) -> pa.Table:
     """Those of some entries, as columns, that point into the repository, as CACHED."""
-    inside = pc.invert(whole(columns))
-    # A whole address that leads into the repository after all holds what it points to.
-    tail = pc.replace_substring_regex(columns["address"], f"^.*{prefix}", "")
-    disguised = pc.and_(pc.invert(inside), pc.match_substring(columns["address"], prefix))
-    address = pc.if_else(disguised, tail, columns["address"])
-    counts = pc.or_(inside, disguised)
-    rows = columns.filter(counts)
+    outside = whole(columns)
+    if pc.any(outside, min_count=0).as_py():
+        columns = _inside(columns, outside, prefix)
     return pa.table(
         [
-            address.filter(counts),
-            pa.array(np.full(rows.num_rows, owner, np.int32)),
-            rows["path"],
-            rows["size"],
-            pc.cast(rows["modified_at"], MOMENT, safe=False),
+            columns["address"],
+            pa.array(np.full(columns.num_rows, owner, np.int32)),
+            columns["path"],
+            columns["size"],
+            pc.cast(columns["modified_at"], MOMENT, safe=False),
         ],
         schema=CACHED,
     )
 
 
-class RangePlace(NamedTuple):
-    """Where the entries of a range are."""
-
-    file: HeldFile
-    owner: int
-    entries: int
-    owners: int  # of the whole file
-
-
-def _known(store: ObjectStore, prefix: str, folder: str) -> dict[str, RangePlace]:
-    """Ranges that are in the cache."""
-    listed = list(store.list(prefix + folder))
-    sizes = {
-        key: size
-        for batch in listed
-        for key, size in zip(batch["key"].to_pylist(), batch["size_bytes"].to_pylist(), strict=True)
-    }
-    known: dict[str, RangePlace] = {}
-    for key in sizes:
-        if not key.endswith(".json"):
-            continue
-        data = f"{key.removesuffix('.json')}.parquet"
-        try:
-            said = json.loads(store.get(key))
-            file = HeldFile(data, int(said["rows"]), str(said["footer"]), dict(said["sums"]))
-            sound = (said["version"], said["buckets"], said["bytes"]) == (VERSION, file.buckets, sizes.get(data))
-            ranges = [(str(name), int(count)) for name, count in said["ranges"]]
-        except (NotFound, ValueError, KeyError, TypeError):
-            continue  # damaged, or just tidied up: what it said is decoded again
-        if sound:
-            known |= {name: RangePlace(file, owner, count, len(ranges)) for owner, (name, count) in enumerate(ranges)}
-    return known
+def _inside(columns: pa.RecordBatch, outside: pa.Array, prefix: str) -> pa.RecordBatch:
+    """Entries without those ``outside``; but a whole address that leads into the repository holds what it leads to."""
+    addresses = columns["address"].filter(outside)
+    leading_in = pc.match_substring(addresses, prefix)
+    tails = pc.replace_substring_regex(addresses, f"(?s)^.*{re.escape(prefix)}", "")
+    counts = pc.replace_with_mask(pc.invert(outside), outside, leading_in)
+    address = pc.replace_with_mask(columns["address"], outside, tails)
+    return columns.set_column(columns.schema.get_field_index("address"), "address", address).filter(counts)
 
 
 def _piece(store: ObjectStore, prefix: str, source: str, folder: str, group: Sequence[RangeData]) -> RangePiece:

@@ -5,7 +5,7 @@ share a file; a reader says which of them count today.
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,12 @@ from desilt.columns.buckets import (
     adds_up,
     deserved,
     footer_hash,
+    groups,
     hashed,
     ordered,
     part,
+    places,
+    rising,
     row_group,
     sums,
     written,
@@ -64,10 +67,39 @@ def from_json(facts: Mapping[str, Any]) -> HeldFile:
 
 def put(store: ObjectStore, key: str, table: pa.Table, *, buckets: int | None = None) -> HeldFile:
     """Write a ``hashed`` table, in as many buckets as its rows deserve, or as are asked for."""
-    count = buckets or deserved(table.num_rows)
-    data = written(table, buckets=count)
+    return _put(store, key, table.schema, groups(table, buckets=buckets or deserved(table.num_rows)))
+
+
+def put_in_order(store: ObjectStore, key: str, table: pa.Table, hashes: Hashes) -> HeldFile:
+    """Write a table in the order of ``hashes``, those of its addresses: as :func:`put` would, were it ``hashed``.
+
+    Rows are put in order bucket by bucket: memory for all of them again costs more than the order itself.
+    """
+    order = rising(hashes)
+    hashes = hashes[order]
+
+    def buckets() -> Iterator[pa.Table]:
+        for start, end in places(hashes, deserved(table.num_rows)):
+            yield table.take(pa.array(order[start:end])).add_column(0, HASH, pa.array(hashes[start:end]))
+
+    return _put(store, key, table.schema.insert(0, pa.field(HASH, pa.uint64())), buckets())
+
+
+def _put(store: ObjectStore, key: str, schema: pa.Schema, groups: Iterable[pa.Table]) -> HeldFile:
+    rows = 0
+    added: dict[str, list[int]] = {}
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal rows
+        for group in groups:
+            rows += group.num_rows
+            for name, value in sums(group).items():
+                added.setdefault(name, []).append(value)
+            yield group
+
+    data = written(schema, counted())
     store.put(key, [data])
-    return HeldFile(key, table.num_rows, footer_hash(data), sums(table, buckets=count))
+    return HeldFile(key, rows, footer_hash(data), added)
 
 
 def put_addresses(store: ObjectStore, key: str, addresses: Sequence[str]) -> HeldFile:

@@ -6,19 +6,24 @@ What goes into a block is somebody else's business. What comes out of
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cramjam
+import numpy as np
+import numpy.typing as npt
 from crc32c import crc32c
 
 from desilt.sstable import varint
-from desilt.sstable.varint import Malformed
+from desilt.sstable.varint import Bytes, Ints, Malformed
 
 TRAILER = 5  # after every block: one byte of compression, four of checksum
 FOOTER = 53
 MAGIC = bytes.fromhex("f7cff485b741e288")
 RAW, SNAPPY = b"\0", b"\1"
 CRC32C = b"\1"
+MASK = 0xA282EAD8  # added to a checksum, so that one of a block with a checksum in it is another number
 VERSION = (2).to_bytes(4, "little")
+Flags = npt.NDArray[np.bool_]
 MOST_SNAPPY = 64  # no snappy stream is 64 times shorter than what it holds; a longer claim is a lie
 
 
@@ -69,7 +74,7 @@ def decode_footer(data: bytes) -> Footer:
 
 def checksum(block: bytes | memoryview, kind: bytes) -> bytes:
     crc = crc32c(kind, crc32c(block))
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF).to_bytes(4, "little")
+    return ((crc >> 15 | crc << 17) + MASK & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def seal(block: bytes, *, compress: bool) -> bytes:
@@ -98,6 +103,56 @@ def unseal(stored: memoryview) -> bytes:
         return bytes(cramjam.snappy.decompress_raw(body))
     except cramjam.DecompressionError as fault:
         raise Malformed(f"a block cannot be decompressed ({fault})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks one after the other: their bytes, and how many of them are each one's."""
+
+    data: Bytes
+    sizes: Ints
+
+
+def unseal_all(stored: memoryview, bounds: Ints) -> Blocks:
+    """What :func:`unseal` says of each of the blocks that lie in ``stored`` from one bound to the next."""
+    raw, ends = np.frombuffer(stored, np.uint8), bounds[1:] - TRAILER
+    starts, edges = bounds[:-1], list(pairwise(bounds.tolist()))
+    said = np.ndarray((len(raw) - 3,), "<u4", raw, strides=(1,))[ends + 1]
+    crc = np.array([crc32c(stored[start : end - 4]) for start, end in edges], np.uint32)
+    if ((crc >> 15 | crc << 17) + np.uint32(MASK) != said).any():
+        raise Malformed("a block's checksum is wrong")
+    short = raw[ends] == SNAPPY[0]
+    if unknown := raw[ends[~short & (raw[ends] != RAW[0])]].tolist():
+        raise Malformed(f"a block is compressed in an unknown way ({unknown[0]})")
+    sizes = ends - starts
+    claimed, after = varint.decode_column(raw, starts[short], longest=varint.MAX_64)
+    if (after > ends[short]).any():
+        raise Malformed("a number runs past the end")
+    if (claimed < 0).any() or (claimed > MOST_SNAPPY * sizes[short]).any():
+        raise Malformed("a block claims to hold more than it can")
+    sizes[short] = claimed
+    data = np.empty(int(sizes.sum()), np.uint8)
+    _fill(data.data, stored, edges, sizes, short)
+    return Blocks(data, sizes)
+
+
+def _fill(data: memoryview, stored: memoryview, edges: list[tuple[int, int]], sizes: Ints, short: Flags) -> None:
+    """Every block to its place in ``data``, and no byte of it left as it was."""
+    at = 0
+    for (start, end), size, shorter in zip(edges, sizes.tolist(), short.tolist(), strict=True):
+        body, place = stored[start : end - TRAILER], data[at : at + size]
+        at += size
+        if not shorter:
+            place[:] = body
+            continue
+        try:
+            filled = (
+                cramjam.snappy.decompress_raw_into(body, place) if size else len(cramjam.snappy.decompress_raw(body))
+            )
+        except cramjam.DecompressionError as fault:
+            raise Malformed(f"a block cannot be decompressed ({fault})") from None
+        if filled != size:
+            raise Malformed("a block holds less than it claims")
 
 
 def entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:

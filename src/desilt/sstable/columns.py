@@ -89,8 +89,10 @@ def entry_columns(records: pa.RecordBatch, name: str = "range") -> pa.RecordBatc
 
 def whole(entries: pa.RecordBatch) -> pa.Array:
     """Which of some entries, as columns, have a whole URI for an address; an old one does not say, and has a scheme."""
-    unsaid = pc.and_(pc.equal(entries["address_type"], BY_PREFIX), pc.match_substring(entries["address"], "://"))
-    return pc.or_(pc.equal(entries["address_type"], FULL), unsaid)
+    full, unsaid = (pc.equal(entries["address_type"], kind) for kind in (FULL, BY_PREFIX))
+    if not pc.any(unsaid).as_py():  # to look for schemes takes as long as all the rest
+        return full
+    return pc.or_(full, pc.and_(unsaid, pc.match_substring(entries["address"], "://")))
 
 
 def decode_entries(records: pa.RecordBatch, name: str = "range") -> list[Entry]:
@@ -137,7 +139,9 @@ class _Found:
             self._pairs.append(field)
 
     def text(self, tag: int) -> pa.Array:
-        start, end = self._texts.get(tag, (_zeros(self._rows), _zeros(self._rows)))
+        if tag not in self._texts:
+            return pa.array([""], pa.string()).take(pa.array(_zeros(self._rows)))
+        start, end = self._texts[tag]
         return _utf8(_pieces(self._data, start, end))
 
     def address_types(self) -> pa.Array:

@@ -7,7 +7,6 @@ however many blocks. Sharing may reach into the eight bytes that end a key, so i
 is undone on whole internal keys, and those bytes are cut off last.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from desilt.sstable import varint
-from desilt.sstable.slices import MAX_BYTES, cut, joined, layout
+from desilt.sstable.blocks import Blocks
+from desilt.sstable.slices import MAX_BYTES, cut
 from desilt.sstable.varint import Bytes, Ints, Malformed
 
+Matrix = npt.NDArray[np.uint8]
+ROOM = 64 * 2**20  # bytes for the keys of several blocks
 SUFFIX = 8  # sequence number and kind, after every internal key
 SET = 1  # what those eight bytes say in a table of lakeFS: sequence 0, a plain value
 
@@ -50,36 +52,52 @@ class _Step:
     suffix: Ints  # the unshared rest of the key begins here
     value: Ints  # and the value here
     end: Ints
+    length: Ints  # of the key
     kept: Ints | None  # which rows of the step before are still there; None: all
 
 
-def decode(blocks: Sequence[bytes]) -> DecodedBlocks:
+def decode(blocks: Blocks) -> DecodedBlocks:
     """The entries of ``blocks``, or :class:`Malformed` if any of them breaks a rule of the format."""
-    data = np.frombuffer(b"".join(blocks), np.uint8)
-    lanes = _lanes(data, np.array([len(block) for block in blocks], np.int64))
+    data = blocks.data
+    lanes = _lanes(data, blocks.sizes)
     steps = _walk(data, lanes)
     per_lane = np.zeros(len(lanes.start), np.int64)
     for step in steps:
         per_lane[step.lane] += 1
-    counts = np.bincount(lanes.block, weights=per_lane, minlength=len(blocks)).astype(np.int64)
-    first = np.cumsum(per_lane) - per_lane
+    counts = np.bincount(lanes.block, weights=per_lane, minlength=len(blocks.sizes)).astype(np.int64)
     total = int(per_lane.sum())
     if not total:
         nothing = pa.array([], pa.binary())
         return DecodedBlocks(nothing, np.empty(0, np.uint64), nothing, counts)
-    # Row r of the result is entry order[r] in the order the steps met them.
-    places = np.concatenate([first[step.lane] + n for n, step in enumerate(steps)])
-    order = np.empty(total, np.int64)
-    order[places] = np.arange(total)
-    keys, offsets = layout(pa.concat_arrays(_keys(data, steps)))
-    suffixes = words(keys, offsets[1:] - SUFFIX)[order]
-    value_at = np.concatenate([step.value for step in steps])[order]
-    value_end = np.concatenate([step.end for step in steps])[order]
+    width = max(int(step.length.max()) for step in steps)
+    if total * width > (ROOM if len(counts) > 1 else MAX_BYTES):
+        return _halved(blocks)
+    first = np.cumsum(per_lane) - per_lane
+    rows = [first[step.lane] + n for n, step in enumerate(steps)]
+    keys = _keys(data, steps, rows, np.empty((total, width), np.uint8)).ravel()
+    length, value, end = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
+    for row, step in zip(rows, steps, strict=True):
+        length[row], value[row], end[row] = step.length, step.value, step.end
+    start = np.arange(0, total * width, width)
+    stop = start + length - SUFFIX
     return DecodedBlocks(
-        keys=cut(keys, offsets[:-1], offsets[1:] - SUFFIX, order=order),
-        suffixes=suffixes,
-        values=cut(data, value_at, value_end),
-        counts=counts,
+        keys=cut(keys, start, stop), suffixes=words(keys, stop), values=cut(data, value, end), counts=counts
+    )
+
+
+def _halved(blocks: Blocks) -> DecodedBlocks:
+    """The same in two halves: together their keys, each given as much room as the longest, would take too much."""
+    middle = len(blocks.sizes) // 2
+    if not middle:
+        raise Malformed("its keys are too large to be decoded at once")
+    at = int(blocks.sizes[:middle].sum())
+    one = decode(Blocks(blocks.data[:at], blocks.sizes[:middle]))
+    two = decode(Blocks(blocks.data[at:], blocks.sizes[middle:]))
+    return DecodedBlocks(
+        pa.concat_arrays([one.keys, two.keys]),
+        np.concatenate([one.suffixes, two.suffixes]),
+        pa.concat_arrays([one.values, two.values]),
+        np.concatenate([one.counts, two.counts]),
     )
 
 
@@ -127,7 +145,7 @@ def _walk(data: Bytes, lanes: _Lanes) -> list[_Step]:
         length = shared + unshared
         if (length < SUFFIX).any():
             raise Malformed("a key is too short to be one")
-        steps.append(_Step(lane, shared, suffix, value, end, kept))
+        steps.append(_Step(lane, shared, suffix, value, end, length, kept))
         going = end < stop
         kept = None
         if not going.all():
@@ -137,16 +155,22 @@ def _walk(data: Bytes, lanes: _Lanes) -> list[_Step]:
     return steps
 
 
-def _keys(data: Bytes, steps: list[_Step]) -> list[pa.Array]:
-    """The internal keys, one column per step."""
-    columns: list[pa.Array] = []
-    for step in steps:
-        keys = cut(data, step.suffix, step.value)
-        if columns:
-            before, offsets = layout(columns[-1])
-            starts = offsets[:-1] if step.kept is None else offsets[step.kept]
-            if len(data) + int(step.shared.sum()) > MAX_BYTES:
-                raise Malformed("its keys are too large to be decoded at once")
-            keys = joined(cut(before, starts, starts + step.shared), keys)
-        columns.append(keys)
-    return columns
+def _keys(data: Bytes, steps: list[_Step], rows: list[Ints], found: Matrix) -> Matrix:
+    """The internal keys, each at the beginning of its row of ``found``; what follows one there means nothing.
+
+    What a key adds is looked at as if the whole key stood before it: from as many
+    bytes earlier as it shares. There are so many, as every byte it shares was added by a key before it.
+    """
+    width = found.shape[1]
+    padded = np.concatenate([data, np.zeros(width, np.uint8)])
+    anywhere = np.ndarray((len(data) + 1,), f"V{width}", padded, strides=(1,))  # a row each: copied as one
+    columns = np.arange(width, dtype=np.min_scalar_type(width))
+    whole, keys = found.view(anywhere.dtype)[:, 0], found[:0]
+    for row, step in zip(rows, steps, strict=True):
+        added = anywhere[step.suffix - step.shared].view(np.uint8).reshape(-1, width)
+        if step is not steps[0]:
+            before = keys if step.kept is None else keys[step.kept]
+            shared = np.negative((columns < step.shared.astype(columns.dtype)[:, None]).view(np.uint8))
+            added ^= (added ^ before) & shared
+        whole[row], keys = added.view(anywhere.dtype)[:, 0], added
+    return found

@@ -6,6 +6,7 @@ An index of two levels is flattened when it is read, so nobody else knows of it.
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.sstable import varint
-from desilt.sstable.blocks import TRAILER, BlockHandle, unseal
+from desilt.sstable.blocks import TRAILER, BlockHandle, Blocks, unseal_all
 from desilt.sstable.decode import DecodedBlocks, decode
 from desilt.sstable.slices import layout
 from desilt.sstable.source import ByteSource
@@ -22,39 +23,41 @@ from desilt.sstable.varint import Ints, Malformed
 INDEX_TYPE = "rocksdb.block.based.table.index.type"  # the property that tells how many levels it has
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Index:
     """Data block ``i`` is stored from ``offsets[i]`` to ``offsets[i + 1]``, trailer included."""
 
     separators: pa.Array
     offsets: Ints
     partitions: list[BlockHandle]  # the index's own blocks, when there are two levels
-    keys: list[bytes]  # the separators again, for bisection
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """The separators again, for bisection."""
+        found: list[bytes] = self.separators.to_pylist()
+        return found
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.separators)
 
     def find(self, key: bytes) -> int:
         """The only block that may hold ``key``; ``len(self)`` when none may."""
         return bisect_left(self.keys, key)
 
-    def blocks(self, stored: memoryview, first: int, stop: int) -> list[bytes]:
+    def blocks(self, stored: memoryview, first: int, stop: int) -> Blocks:
         """Data blocks ``first`` to ``stop``, out of the bytes they are stored in."""
-        bounds = (self.offsets[first : stop + 1] - self.offsets[first]).tolist()
-        return [unseal(stored[start:end]) for start, end in pairwise(bounds)]
+        return unseal_all(stored, self.offsets[first : stop + 1] - self.offsets[first])
 
 
 def read_index(source: ByteSource, handle: BlockHandle, *, two_levels: bool) -> Index:
     """The index whose root is at ``handle``."""
-    entries = decode([unseal(source.block(handle))])
+    entries = decode(unseal_all(source.block(handle), np.array([0, handle.size + TRAILER], np.int64)))
     partitions: list[BlockHandle] = []
     if two_levels:
         top = entries
         offsets = _offsets(top)
         partitions = [BlockHandle(start, end - start - TRAILER) for start, end in pairwise(offsets.tolist())]
-        stored = source.read(int(offsets[0]), int(offsets[-1]))
-        first = int(offsets[0])
-        entries = decode([unseal(stored[part.offset - first : part.end - first]) for part in partitions])
+        entries = decode(unseal_all(source.read(int(offsets[0]), int(offsets[-1])), offsets - offsets[0]))
         if (entries.counts == 0).any():
             raise Malformed("a part of its index is empty")
         lasts = entries.keys.take(pa.array(np.cumsum(entries.counts) - 1))
@@ -65,7 +68,7 @@ def read_index(source: ByteSource, handle: BlockHandle, *, two_levels: bool) -> 
         raise Malformed("its data blocks are not where they should be")
     if not ascending(entries.keys):
         raise Malformed("its index is not in order")
-    return Index(entries.keys, offsets, partitions, entries.keys.to_pylist())
+    return Index(entries.keys, offsets, partitions)
 
 
 def ascending(keys: pa.Array) -> bool:

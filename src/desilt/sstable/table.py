@@ -28,7 +28,7 @@ RAW = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 
 FIRST_BATCH = 64 * 1024  # stored bytes: who wants a few rows should not wait for many
 BATCH = 2 * 1024 * 1024
-AT_ONCE = 1024  # blocks, when all are wanted
+AT_ONCE = 4096  # blocks, when all are wanted
 
 
 class Table:
@@ -79,8 +79,7 @@ class Table:
         if place == len(self._index):
             return None
         with blaming(self.name):
-            (block,) = self._index.blocks(self._stored(place, place + 1), place, place + 1)
-            for internal, value in entries(block):
+            for internal, value in entries(unseal(self._stored(place, place + 1))):
                 if len(internal) < SUFFIX or int.from_bytes(internal[-SUFFIX:], "little") != SET:
                     raise Malformed("it holds something other than values")
                 if internal[:-SUFFIX] == key:
@@ -111,9 +110,9 @@ class Table:
             self._check_layout()
             blocks = len(self._index)
             parts = [self._records(place, min(place + AT_ONCE, blocks)) for place in range(0, blocks, AT_ONCE)]
-            columns = [pa.concat_arrays([part[name] for part in parts]) for name in RAW.names]
-            self._check_totals(*columns)
-            return pa.RecordBatch.from_arrays(columns, schema=RAW)
+            records = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+            self._check_totals(records["key"], records["value"])
+            return records
 
     def _stored(self, first: int, stop: int) -> memoryview:
         return self._source.read(int(self._index.offsets[first]), int(self._index.offsets[stop]))

@@ -78,18 +78,24 @@ def decode_column(data: Bytes, at: Ints, *, longest: int) -> tuple[Ints, Ints]:
     Numbers above 2^63 come out negative, which is what a protobuf int64 means by them.
     """
     byte = data.take(at, mode="clip")
-    value = byte.astype(np.int64)
-    end = at + 1
-    more = np.flatnonzero(byte > 127)
-    if not len(more):
+    value, end, long = byte.astype(np.int64), at + 1, byte > 127
+    if not long.any():
         return value, end
     value &= 127
-    for shift in range(7, 7 * longest, 7):
+    shift = 7
+    while shift < min(7 * longest, 63) and long.all():  # as long as each other, as many are: no picking
+        byte = data.take(end, mode="clip")
+        value |= (byte & 127).astype(np.int64) << shift
+        end, shift, long = end + 1, shift + 7, byte > 127
+        if not long.any():
+            return value, end
+    more = np.flatnonzero(long)
+    for bits in range(shift, 7 * longest, 7):
         place = end[more]
         byte = data.take(place, mode="clip")
-        if shift == 63 and (byte > 1).any():
+        if bits == 63 and (byte > 1).any():
             break
-        value[more] |= (byte & 127).astype(np.int64) << shift
+        value[more] |= (byte & 127).astype(np.int64) << bits
         end[more] = place + 1
         more = more[byte > 127]
         if not len(more):

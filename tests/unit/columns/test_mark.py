@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from desilt.columns.buckets import hashed, present, row_group, written
+from desilt.columns.buckets import groups, hashed, present, row_group, written
 from desilt.columns.hashing import address_hash
 from desilt.columns.mark import ORDER, reasons, young
 from desilt.columns.schemas import MOMENT
@@ -114,7 +114,7 @@ def test_a_bucketed_file_holds_every_row_in_its_own_bucket():
     import pyarrow.parquet as pq
 
     table = hashed(pa.table({"address": [f"branches/b/p/{n}" for n in range(5_000)]}))
-    file = pq.ParquetFile(io.BytesIO(written(table, buckets=32)))
+    file = pq.ParquetFile(io.BytesIO(written(table.schema, groups(table, buckets=32))))
     parts = [row_group(file, number, ["hash", "address"], name="x") for number in range(32)]
     assert pa.concat_tables(parts).equals(table)
     for number, part in enumerate(parts):

@@ -1,8 +1,10 @@
 """Damage of every kind: the answer is right or the table is corrupt, and nothing else ever happens."""
 
 import contextlib
+from itertools import pairwise
 
 import cramjam
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,22 @@ SMALL = the_range().data
 SMALL_PAIRS = pairs_of(Table.from_bytes(SMALL, "small").read())
 TWO_LEVELS = two_levels()
 LARGE = write_table(raw(TWO_LEVELS), kind="ranges").data
+
+
+def decoded(block):
+    return decode(blocks.Blocks(np.frombuffer(block, np.uint8), np.array([len(block)])))
+
+
+def unsealed(*stored):
+    """Blocks out of what they are stored in, all at once."""
+    bounds = np.cumsum([0, *map(len, stored)])
+    found = blocks.unseal_all(memoryview(b"".join(stored)), bounds)
+    ends = np.cumsum(found.sizes).tolist()
+    return [bytes(found.data[start:end]) for start, end in pairwise([0, *ends])]
+
+
+UNSEAL = [lambda stored: blocks.unseal(memoryview(stored)), lambda stored: unsealed(stored)[0]]
+one_or_all = pytest.mark.parametrize("unseal", UNSEAL, ids=["one", "all"])
 
 
 def assert_corrupt(data):
@@ -144,7 +162,7 @@ def damaged_blocks(draw):
 @example(blocks.build([(b"a" + bytes(8), b"v")], interval=9).replace(b"\0\x09\1a", b"\0\x09\2a"))
 def test_any_block_is_read_alike_by_both_readers_or_refused(block):
     try:
-        found = decode([block])
+        found = decoded(block)
     except Malformed:
         return
     whole = list(blocks.entries(block))
@@ -154,36 +172,73 @@ def test_any_block_is_read_alike_by_both_readers_or_refused(block):
 
 def test_a_key_without_its_suffix_is_refused():
     with pytest.raises(Malformed, match="too short"):
-        decode([blocks.build([(b"a" + bytes(8), b""), (b"short", b"")], interval=1)])
+        decoded(blocks.build([(b"a" + bytes(8), b""), (b"short", b"")], interval=1))
 
 
 @pytest.mark.parametrize("restarts", [[12], [0, 12, 12], [0, 12, 24], [12, 0], [0, 12, 0], [0, 13], [0, 2**32 - 1], []])
 def test_restarts_that_are_not_those_of_the_entries_are_refused(restarts):
     body = blocks.build([(b"a" + bytes(8), b""), (b"b" + bytes(8), b"")], interval=1)[:-12]
-    assert len(decode([body + bytes(4) + b"\x0c\0\0\0" + b"\2\0\0\0"]).keys) == 2
+    assert len(decoded(body + bytes(4) + b"\x0c\0\0\0" + b"\2\0\0\0").keys) == 2
     with pytest.raises(Malformed):
-        decode([body + b"".join(at.to_bytes(4, "little") for at in [*restarts, len(restarts)])])
+        decoded(body + b"".join(at.to_bytes(4, "little") for at in [*restarts, len(restarts)]))
 
 
+@one_or_all
 @pytest.mark.parametrize("claim", [2**20, 2**32 - 1, 2**40, 2**63])
-def test_a_block_that_claims_to_be_huge_is_refused_before_memory_is_taken(claim):
+def test_a_block_that_claims_to_be_huge_is_refused_before_memory_is_taken(claim, unseal):
     body = encode(claim) + b"\x00a"
     stored = body + b"\1" + blocks.checksum(body, b"\1")
     with pytest.raises(Malformed, match="claims"):
-        blocks.unseal(memoryview(stored))
+        unseal(stored)
 
 
-def test_the_best_that_snappy_can_do_is_believed():
+@one_or_all
+def test_the_best_that_snappy_can_do_is_believed(unseal):
     block = bytes(2**20)
     stored = blocks.seal(block, compress=True)
     assert len(stored) < len(block) / 15
-    assert blocks.unseal(memoryview(stored)) == block
+    assert unseal(stored) == block
 
 
-def test_snappy_nonsense_with_a_right_checksum_is_refused():
+@one_or_all
+def test_snappy_nonsense_with_a_right_checksum_is_refused(unseal):
     body = bytes(cramjam.snappy.compress_raw(b"abc" * 100))[:-3]
     with pytest.raises(Malformed, match="decompressed"):
-        blocks.unseal(memoryview(body + b"\1" + blocks.checksum(body, b"\1")))
+        unseal(body + b"\1" + blocks.checksum(body, b"\1"))
+
+
+@one_or_all
+def test_a_block_compressed_in_a_way_that_nobody_knows_is_refused(unseal):
+    with pytest.raises(Malformed, match=r"unknown way \(7\)"):
+        unseal(b"abc\7" + blocks.checksum(b"abc", b"\7"))
+
+
+@st.composite
+def sealed_blocks(draw):
+    """Blocks as they are stored; of some a byte is another, and of those the checksum may be right all the same."""
+    stored = bytearray(
+        blocks.seal(draw(st.binary(max_size=60)) * draw(st.integers(1, 9)), compress=draw(st.booleans()))
+    )
+    if draw(st.integers(0, 3)) == 0:
+        stored[draw(st.integers(0, len(stored) - 1))] = draw(st.integers(0, 255))
+        if draw(st.booleans()):
+            stored[-4:] = blocks.checksum(bytes(stored[:-5]), bytes(stored[-5:-4]))
+    return bytes(stored)
+
+
+@settings(unhurried, max_examples=300)
+@given(st.lists(sealed_blocks(), min_size=1, max_size=5))
+@example([b"\1" + blocks.checksum(b"", b"\1")])  # compressed, and without so much as a length
+@example([b"\0\1" + blocks.checksum(b"\0", b"\1")])  # compressed, and of no length
+@example([b"\x80\1" + blocks.checksum(b"\x80", b"\1"), blocks.seal(b"next", compress=False)])
+def test_many_blocks_are_unsealed_as_each_alone_would_be_or_refused(stored):
+    try:
+        alone = [blocks.unseal(memoryview(one)) for one in stored]
+    except Malformed:
+        with pytest.raises(Malformed):
+            unsealed(*stored)
+    else:
+        assert unsealed(*stored) == alone
 
 
 @pytest.mark.parametrize(

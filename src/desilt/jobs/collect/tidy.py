@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Set
 from datetime import datetime, timedelta
 
+from desilt.cache.known import read
 from desilt.cache.metaranges import FOLDER as METARANGES
 from desilt.cache.ranges import FOLDER as RANGES
 from desilt.domain.run import BESIDE, FOLDER, Run, started
@@ -48,13 +49,17 @@ def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Am
 
 
 def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
-    """Cache files none of whose ranges any commit has."""
+    """Cache files none of whose ranges any commit has, and those that another one has replaced before ``before``."""
     sizes = _listed(repository, RANGES, before)
-    used = set()
+    used, replaced = set(), set[str]()
     for key in sizes:
         if key.endswith(".json"):
-            used |= {key.removesuffix(".json")} if _names(repository, key, "ranges") & live else set()
-    return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used}
+            name = key.removesuffix(".json")
+            used |= {name} if _names(repository, key, "ranges") & live else set()
+            said = read(repository.store, repository.prefix + key, sizes.get(f"{name}.parquet", -1))
+            if said is not None and name in used and said.dropped.isdisjoint(live):
+                replaced |= {one.removeprefix(repository.prefix).removesuffix(".parquet") for one in said.replaces}
+    return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used - replaced}
 
 
 def unused_metaranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
