@@ -26,7 +26,7 @@ READERS = 8  # of lists of tables, on the driver: a store takes its time to answ
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Between:
     """Paths from ``start`` on, and before ``stop``; None is open."""
 
     start: bytes = b""
@@ -50,7 +50,7 @@ class EntriesPiece:
     """Some tables, each with the refs (names and commits) that have it."""
 
     tables: tuple[tuple[RangeData, tuple[tuple[str, str], ...]], ...]
-    bounds: Bounds
+    bounds: Between
 
     def read(self, repository: Repository) -> Iterator[pa.Table]:
         source = repository.source(HERE)
@@ -67,7 +67,7 @@ class StagedPiece:
     """What is staged on some branches, each as it is when it is read."""
 
     branches: tuple[str, ...]
-    bounds: Bounds
+    bounds: Between
 
     def read(self, repository: Repository) -> Iterator[pa.Table]:
         source = repository.source(HERE)
@@ -116,10 +116,10 @@ def staged(repository: Repository, asked: Asked) -> list[StagedPiece]:
     return [StagedPiece(tuple(group), bounds) for group in groups]
 
 
-def bounds_of(asked: Asked) -> Bounds:
+def bounds_of(asked: Asked) -> Between:
     """Where the paths lie that are asked for."""
     start = encode_prefix(asked.prefix)
-    return Bounds(start, after_prefix(start))
+    return Between(start, after_prefix(start))
 
 
 def _told(rows: pa.RecordBatch, prefix: str) -> Mapping[str, pa.Array]:
