@@ -1,13 +1,12 @@
 """What somebody asks of a table: the options of a reader, checked before anything is opened."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from desilt.domain.document import nearest
 from desilt.errors import BadRequest
+from desilt.records.passwords import without_password
 from desilt.repository.opening import SCHEME
 from desilt.tables.schemas import SCHEMAS, types_of
 
@@ -24,8 +23,6 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "removals": ("run",),
 }
 """What each table can be told, besides what all can."""
-
-WITH_PASSWORD = re.compile(r"\bpassword\s*=", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def asked(options: Mapping[str, str]) -> Asked:
         raise BadRequest("the option 'repository' is missing; write it as for commands: s3://BUCKET/PREFIX#REPO")
     return Asked(
         _absolute(told["repository"]),
-        _without_password(told.get("db")),
+        _shown(told.get("db")),
         table,
         _columns(table, told.get("columns")),
         told.get("ref") or None,
@@ -101,11 +98,11 @@ def _absolute(uri: str) -> str:
     return f"{Path(where).expanduser().absolute()}{divided}{name}"
 
 
-def _without_password(db: str | None) -> str | None:
+def _shown(db: str | None) -> str | None:
     """An option is shown in plans and in Spark's UI."""
-    if db and (urlsplit(db).password is not None or WITH_PASSWORD.search(db)):
+    if db and without_password(db) != db:
         raise BadRequest(
             "the option 'db' has a password in it, which others could read in plans and in Spark's pages; leave it "
-            "out: set DESILT_DB, PGPASSWORD or PGPASSFILE where the driver and the executors run"
+            "out, and let the driver and the executors find it: in PGPASSWORD, PGPASSFILE or a DESILT_DB of their own"
         )
     return db or None

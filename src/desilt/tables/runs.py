@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from desilt.domain.run import Run, started
 from desilt.errors import DamagedRun, NotFound
-from desilt.jobs.plan_rows import RowsToShow, as_table
+from desilt.jobs.plan_rows import RowsToShow, as_table, sections_of
 from desilt.jobs.report import group_names
 from desilt.records import ledger
 from desilt.records.ledger import BatchRow
@@ -16,7 +16,6 @@ from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import LAST, Folder
 from desilt.runs.plan import Plan
-from desilt.runs.steps import PlanFile
 from desilt.sweep.outcome import WAY_OUT, read_outcome
 from desilt.tables import schemas
 from desilt.tables.piece import branches_of, grouped, repeated
@@ -27,17 +26,16 @@ ROWS_TO_A_PIECE = 200_000
 
 @dataclass(frozen=True, slots=True)
 class PlanPiece:
-    """A file of a plan."""
+    """Some sections of a plan's files."""
 
     run: Run
-    file: PlanFile
-    names: Mapping[str, str]  # of branches, by uid
+    sections: tuple[RowsToShow, ...]
 
     def read(self, repository: Repository) -> Iterator[pa.Table]:
-        rows = as_table(repository.store, RowsToShow(repository.store.uri, repository.layout, self.names, self.file))
-        rows = rows.rename_columns(["size_bytes" if name == "size" else name for name in rows.column_names])
-        own = [repeated(self.run.id, rows.num_rows), repeated(self.run.job, rows.num_rows)]
-        yield pa.table([*own, *rows.columns], names=schemas.PLAN.names).cast(schemas.PLAN)
+        for section in self.sections:
+            rows = as_table(repository.store, section)
+            own = [repeated(self.run.id, rows.num_rows), repeated(self.run.job, rows.num_rows)]
+            yield pa.table([*own, *rows.rename_columns({"size": "size_bytes"}).columns], schema=schemas.PLAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +67,12 @@ class OutcomePiece:
 
 def plan(repository: Repository, asked: Asked) -> list[PlanPiece]:
     """The plan of a run, of the last one where none is named, or of all whose folders are there."""
-    names, found = group_names(repository), list[PlanPiece]()
+    found: list[PlanPiece] = []
     for run in _runs(repository, asked):
         made = _plan(repository, run, may_lack=asked.run == ALL)
-        found += [PlanPiece(run, file, names) for file in (made.files if made else ()) if file.rows]
+        sections = sections_of(repository, made) if made else []
+        groups = grouped(sections, lambda one: one.last - one.first, ROWS_TO_A_PIECE)
+        found += [PlanPiece(run, tuple(group)) for group in groups]
     return found
 
 

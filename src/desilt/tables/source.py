@@ -5,9 +5,7 @@ finds it by itself (``pyspark_desilt``). It reads and never writes. The driver l
 executors read them. Whoever only looks for data sources imports this: the rest is imported when it is used.
 """
 
-import os
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -49,10 +47,11 @@ class TablesSource(DataSource):
 
 
 class TablePartition(InputPartition):
-    """A part of a table, for one task."""
+    """A part of a table, for one task, which opens the repository for itself."""
 
-    def __init__(self, piece: "Piece") -> None:
+    def __init__(self, piece: "Piece", handle: "Callable[[], Repository]") -> None:
         super().__init__(piece)
+        self.handle = handle
 
 
 class TablesReader(DataSourceReader):
@@ -66,33 +65,29 @@ class TablesReader(DataSourceReader):
         self.asked = asked
 
     def partitions(self) -> list[InputPartition]:
+        from desilt.records.passwords import with_password
         from desilt.repository.opening import repository_at
         from desilt.tables.catalog import pieces
 
-        with repository_at(self.asked.repository, db=self.asked.db) as repository:
-            return [TablePartition(piece) for piece in pieces(repository, self.asked)]
+        with repository_at(self.asked.repository, db=self.asked.db and with_password(self.asked.db)) as repository:
+            handle = repository.handle  # has no password
+            return [TablePartition(piece, handle) for piece in pieces(repository, self.asked)]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         if not isinstance(partition, TablePartition):
             return  # Spark's own, where there is none of ours
-        repository = opened(self.asked.repository, self.asked.db, os.environ.get("DESILT_DB"))
-        for rows in partition.value.read(repository):
+        for rows in partition.value.read(partition.handle()):
             chosen = rows.select(list(self.asked.columns)).combine_chunks()
             yield from chosen.to_batches(max_chunksize=BATCH_ROWS)
-
-
-@lru_cache(maxsize=4)
-def opened(uri: str, db: str | None, _environment: str | None) -> "Repository":
-    """Opened once for each process: connections are used again from task to task."""
-    from desilt.repository.opening import open_uri
-
-    return open_uri(uri, db=db).repository
 
 
 def register(spark: Any) -> None:
     """Make the source known to a session, unless Spark has found it by itself: that one cannot be replaced."""
     from pyspark.errors import AnalysisException
 
+    from desilt.executors.on_spark import OnSpark
+
+    OnSpark(spark)(int, [0])  # workers that lack this package are sent it, and another one is refused
     try:
         spark.dataSource.register(TablesSource)
     except AnalysisException as error:

@@ -37,7 +37,7 @@ def test_what_is_unknown_or_missing_is_refused_with_what_to_write(options, said)
     [
         "postgresql://me:secret@host/lake",
         "postgresql://host/lake?password=secret",
-        "postgresql://me:@host/x?PASSWORD=s",
+        "postgresql://me@host/x?sslmode=require&password=secret",
     ],
 )
 def test_a_password_is_no_option_and_is_not_repeated(db):
