@@ -58,6 +58,12 @@ def encode_prefix(prefix: str) -> bytes:
         raise InvalidPath(prefix, "is not valid UTF-8") from None
 
 
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The first path that no longer begins with ``prefix``; None where there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
 def decode_path(raw: bytes) -> str:
     """The path that is stored as ``raw``, whatever that is."""
     return raw.decode(errors="surrogateescape")

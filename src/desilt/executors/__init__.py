@@ -1,1 +1,1 @@
-"""Where work is done: here, or on Spark. No other package knows of Spark."""
+"""Where work is done: here, or on Spark. No other package gives work to Spark."""

@@ -15,7 +15,7 @@ from desilt.errors import Unreadable
 from desilt.lake import refs, staging
 from desilt.lake.core import Core
 from desilt.repository.source import Pointers, StagedEntries
-from desilt.sstable.columns import entry_columns
+from desilt.sstable.columns import ENTRIES, entry_columns
 
 ENTRIES_TO_A_FILE = 200_000
 
@@ -53,6 +53,17 @@ def staged_entries(core: Core, folder: str) -> StagedEntries:
             write()
     write()
     return StagedEntries(files, tuple(names), sum(file.rows for file in files))
+
+
+def changes_on(core: Core, branch: str) -> Iterator[pa.RecordBatch]:
+    """What a commit of ``branch`` would take, as ENTRIES; of a path that would go, the rest is null."""
+    with core.database.read() as tx:
+        for changes in staging.changes(tx, refs.branch(tx, core.uid, branch).tokens):
+            put = pc.is_valid(changes["value"])
+            yield entry_columns(changes.filter(put), f"what is staged on {branch}")
+            gone = changes.filter(pc.invert(put))["key"]
+            nothing = [pa.nulls(len(gone), field.type) for field in ENTRIES if field.name != "path"]
+            yield pa.RecordBatch.from_arrays([gone, *nothing], schema=ENTRIES)
 
 
 def _entries(core: Core) -> Iterator[tuple[str, pa.Table]]:

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from desilt.domain.entry import Entry, decode_path
+from desilt.domain.entry import Entry, after_prefix, decode_path
 from desilt.lake import staging
 from desilt.lake.hidden import Hidden, Records, Shown
-from desilt.lake.staging import after_prefix
 from desilt.records.database import Transaction
 from desilt.sstable.columns import decode_entries
 from desilt.sstable.ranges import Ranges

@@ -3,24 +3,27 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+import pyarrow as pa
+
 from desilt.cache import metaranges, ranges
 from desilt.cache.metaranges import Lists
 from desilt.cache.ranges import Placed
 from desilt.columns.files import HeldFile, put_addresses
 from desilt.domain.address import PARTITION_OBJECTS
-from desilt.domain.entry import decode_path, encode_prefix
+from desilt.domain.entry import after_prefix, decode_path, encode_prefix
 from desilt.domain.history import Commit
 from desilt.domain.run import Run
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory
-from desilt.lake import dropped, manifest, partitions, reader, refs, restored, tickets, views
-from desilt.lake.areas import areas, staged_entries
+from desilt.lake import dropped, manifest, partitions, reader, refs, restored, staging, tickets, views
+from desilt.lake.areas import areas, changes_on, staged_entries
 from desilt.lake.core import Core
 from desilt.lake.layout import DATA, folder_parts
-from desilt.lake.staging import after_prefix
+from desilt.lake.vanished import telling_gone
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
+from desilt.sstable.columns import entry_columns
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
 
@@ -157,3 +160,18 @@ class LakeSource:
     def resolve(self, ref: str) -> str:
         with self._core.database.read() as tx:
             return refs.resolve(tx, self._core.uid, ref).commit.id
+
+    def tables_of(self, commit: Commit) -> Sequence[RangeData]:
+        with telling_gone(self._core, commit.id):
+            return self._core.ranges.metarange(commit.metarange)
+
+    def rows_of(self, table: RangeData) -> pa.RecordBatch:
+        return entry_columns(self._core.ranges.read(table), table.id)
+
+    def staged_branches(self) -> list[str]:
+        with self._core.database.read() as tx:
+            found = refs.branches(tx, self._core.uid)
+            return [branch.name for branch in found if not staging.is_empty(tx, branch.tokens)]
+
+    def changes_on(self, branch: str) -> Iterator[pa.RecordBatch]:
+        return changes_on(self._core, branch)

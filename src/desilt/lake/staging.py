@@ -12,6 +12,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from desilt.domain.entry import after_prefix
 from desilt.lake import fresh
 from desilt.lake.dropping import By, Dropping
 from desilt.records.database import Row, Transaction, among
@@ -201,12 +202,6 @@ def gather(tx: Transaction, tokens: Sequence[str], into: str, dropping: Dropping
             *(into, token),
         )
         tx.execute("DELETE FROM staging WHERE token = ?", token)
-
-
-def after_prefix(prefix: bytes) -> bytes | None:
-    """The first key that no longer begins with ``prefix``; None where there is none."""
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def _between(prefix: bytes, start: bytes | None = None) -> tuple[str, list[bytes]]:

@@ -108,3 +108,15 @@ class Source(Protocol):
 
     def resolve(self, ref: str) -> str:
         """The id of the commit that a ref expression means."""
+
+    def tables_of(self, commit: Commit) -> Sequence[RangeData]:
+        """The tables that one commit lists, in the order of their paths; nothing is kept of that."""
+
+    def rows_of(self, table: RangeData) -> pa.RecordBatch:
+        """Every entry of a table, as sstable.columns.ENTRIES, and as many as it counts; nothing is kept of that."""
+
+    def staged_branches(self) -> list[str]:
+        """The names of branches on which something is staged."""
+
+    def changes_on(self, branch: str) -> Iterator[pa.RecordBatch]:
+        """What a commit of ``branch`` would take, as ENTRIES; of a path that would go, everything else is null."""

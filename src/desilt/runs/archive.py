@@ -5,7 +5,8 @@ Each file has some tombstones, in order of addresses; of one that is there twice
 
 import io
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,19 +51,41 @@ def write(store: ObjectStore, prefix: str, stones: Sequence[Tombstone]) -> str:
     return key
 
 
+def keys(store: ObjectStore, prefix: str) -> list[str]:
+    """The files of the archive."""
+    return [key for batch in store.list(prefix + FOLDER) for key in batch["key"].to_pylist()]
+
+
 def find(store: ObjectStore, prefix: str, address: str) -> Tombstone | None:
     """What the archive says of an address."""
-    for key in [key for batch in store.list(prefix + FOLDER) for key in batch["key"].to_pylist()]:
-        file = pa.PythonFile(ObjectFile(store, key), mode="r")
-        try:
+    for key in keys(store, prefix):
+        with readable(key):
+            file = pa.PythonFile(ObjectFile(store, key), mode="r")
             rows = pq.read_table(file, filters=pc.field("address") == address, page_checksum_verification=True)
-        except (OSError, pa.ArrowException) as error:
-            raise DamagedRun(
-                key, f"cannot be read ({' '.join(str(error).split())})", "restore it from a copy"
-            ) from error
         for row in rows.slice(0, 1).to_pylist():
             return _stone(row)
     return None
+
+
+def count(store: ObjectStore, key: str) -> int:
+    """How many tombstones a file has."""
+    with readable(key):
+        return int(pq.read_metadata(pa.PythonFile(ObjectFile(store, key), mode="r")).num_rows)
+
+
+def read(store: ObjectStore, key: str) -> pa.Table:
+    """A file, as ARCHIVED."""
+    with readable(key):
+        return pq.read_table(io.BytesIO(store.get(key)), page_checksum_verification=True).select(ARCHIVED.names)
+
+
+@contextmanager
+def readable(key: str) -> Iterator[None]:
+    """What cannot be read in the block is told as damage of ``key``."""
+    try:
+        yield
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise DamagedRun(key, f"cannot be read ({' '.join(str(error).split())})", "restore it from a copy") from error
 
 
 def _row(one: Tombstone) -> tuple[object, ...]:

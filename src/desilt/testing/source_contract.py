@@ -1,5 +1,6 @@
 """What every Source must do, as tests: subclass it with a fixture ``subject``, and pytest runs them."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -187,6 +188,36 @@ class SourceContract:
         assert {here.resolve(name) for name in ("main", "v1", made)} == {made}
         with pytest.raises(DesiltError):
             here.resolve("nowhere")
+
+    def test_the_tables_of_a_commit_are_read_one_by_one_and_have_each_entry(self, subject: Subject) -> None:
+        wanted = {f"path-{number}": subject.upload("main", f"path-{number}", b"x" * number) for number in range(5)}
+        made = subject.commit("main", "first")
+        here = source(subject)
+        commits = here.snapshot(subject.now()).commits
+        tables = here.tables_of(commits[made])
+        rows = [row for table in tables for row in here.rows_of(table).to_pylist()]
+        assert {row["path"].decode(): row["address"] for row in rows} == wanted
+        assert sorted(row["size"] for row in rows) == list(range(5))
+        assert sum(table.count for table in tables) == len(rows)
+        assert [row["path"] for row in rows] == sorted(row["path"] for row in rows)
+        assert (tables[0].min_key, tables[-1].max_key) == (b"path-0", b"path-4")
+        with pytest.raises(DesiltError):  # counted otherwise, it is not the table that was listed
+            here.rows_of(replace(tables[0], count=tables[0].count + 1))
+
+    def test_what_the_next_commit_takes_is_told_by_branch(self, subject: Subject) -> None:
+        subject.upload("main", "old", b"1")
+        subject.commit("main", "first")
+        subject.branch("dev", "main")
+        here = source(subject)
+        assert here.staged_branches() == []
+        subject.upload("dev", "new", b"2")
+        newer = subject.upload("dev", "new", b"33")
+        assert here.staged_branches() == ["dev"]
+        rows = [row for batch in here.changes_on("dev") for row in batch.to_pylist()]
+        assert [(row["path"], row["address"], row["size"]) for row in rows] == [(b"new", newer, 2)]
+        assert [row for batch in here.changes_on("main") for row in batch.to_pylist()] == []
+        with pytest.raises(DesiltError):
+            list(here.changes_on("nowhere"))
 
     def test_decoded_entries_that_are_damaged_are_made_again(self, subject: Subject) -> None:
         address = subject.upload("main", "a", b"1")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from desilt.errors import DesiltError
-from desilt.records import ledger, watermarks
+from desilt.records import ledger, pages, watermarks
 from desilt.records import removals as tombstones
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.removals import State, Tombstone
@@ -278,3 +278,23 @@ def test_a_state_that_a_later_desilt_knows_is_told_and_is_nobody_elses(write, re
     assert "a" in read(tombstones.unsettled, uid)
     write(tombstones.purged, uid, "run-1", ["a"])
     assert states(read, uid, "a") == {"a": "melted"}
+
+
+# ---- in parts
+
+
+def test_all_tombstones_are_in_pages_each_in_one(write, read, uid):
+    stones = [
+        Tombstone(f"a/{run}/{number}", run, "rule", AT, number, number // 3)
+        for run in ("1-a", "2-b", "3-c")
+        for number in range(20)
+    ]
+    write(tombstones.condemn, uid, stones)
+    write(tombstones.condemn, "another", [replace(stones[0], run="9-z")])
+    for most in (1, 3, 7, 1000):
+        cut = read(pages.pages, uid, most=most)
+        found = [row for page in cut for some in read(pages.read, uid, page) for row in some]
+        assert sorted(row[0] for row in found) == sorted(one.address for one in stones)
+        assert sum(page.rows for page in cut) == len(stones)
+        assert all(page.rows <= max(most, 3) for page in cut)  # a batch is not cut
+        assert len(cut) >= 3  # runs are not put together
