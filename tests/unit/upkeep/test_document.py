@@ -76,7 +76,7 @@ def test_a_section_may_be_empty_or_switched_off():
         ("gc: {every: soon}", "gc: every: 'soon' is not a length of time"),
         ("gc: {confirm: true}", "unknown field 'confirm'"),  # it is said once, not for ever
         ("gc: {now: 2026-01-01}", "unknown field 'now'"),
-        ("gc: {to: heaven}", "gc: 'heaven' is not what can be done; write delete or trash"),
+        ("gc: {to: heaven}", "gc: 'heaven' is not what can be done; write one of delete, trash, purge-versions"),
         ("collect: {to: trash}", "collect: it has an unknown field 'to'"),
         ("expire: {}", "expire: 'expire' must be told how old"),
         ("expire: {older_than: soon}", "expire: 'soon' is neither a date nor a length of time"),
