@@ -62,10 +62,13 @@ class VersionedBucket:
 
     @contextmanager
     def pages(self, size):
-        def before(params, **_):
-            params["MaxKeys"] = size
+        with self.asking("ListObjectVersions", lambda params: params.update(MaxKeys=size)):
+            yield
 
-        with self._listening({"before-parameter-build.s3.ListObjectVersions": before}):
+    @contextmanager
+    def asking(self, call, change):
+        """``change`` is made to what the server is asked by a ``call``."""
+        with self._listening({f"before-parameter-build.s3.{call}": lambda params, **_: change(params)}):
             yield
 
     @contextmanager

@@ -47,7 +47,7 @@ def test_a_bucket_says_whether_it_keeps_versions(server):
         assert versions.versioning() == status
 
 
-def test_whoever_may_not_ask_does_not_know(bucket, versions, monkeypatch):
+def test_whoever_may_not_ask_does_not_know(versions, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     assert versions.versioning() is Versioning.UNKNOWN
     (refused,) = versions.list_versions(["a"])

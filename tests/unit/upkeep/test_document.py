@@ -32,6 +32,11 @@ def test_steps_are_in_the_order_in_which_they_are_done_however_they_are_written(
     assert [step.name for step in some.steps] == ["collect", "gc"]
 
 
+def test_versions_may_be_purged_with_what_goes():
+    (gc,) = read_upkeep("gc: {to: purge-versions}").steps
+    assert gc == StepWish("gc", {"action": "purge-versions"})
+
+
 def test_each_is_told_what_it_says():
     lifecycle, expire, collect, gc, trash = read_upkeep(WHOLE).steps
     assert lifecycle.words["policy"].rules[0].days == 30
