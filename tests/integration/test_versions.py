@@ -118,8 +118,8 @@ def test_what_a_sweep_removes_stays_behind_and_the_report_says_so(lake, cli):
     assert report.swept.removed == 3
     there = lake.of(*lake.dead)
     assert all(before[one] < there[one] and len(there[one]) == 3 for one in lake.dead)  # two versions, and a marker
-    assert report.versions.bucket == "Enabled"
-    assert report.versions.left == Amount(3, report.swept.bytes)
+    assert report.bucket_versions.bucket == "Enabled"
+    assert report.bucket_versions.left == Amount(3, report.swept.bytes)
     assert report_of(lake.repo, report.run) == report
     code, out, _ = cli("runs", "show", lake.uri, report.run)
     assert code == 0
@@ -128,7 +128,7 @@ def test_what_a_sweep_removes_stays_behind_and_the_report_says_so(lake, cli):
     page = lake.repo.store.get(f"{lake.repo.prefix}_desilt/runs/gc/{report.run}/report.html").decode()
     assert "at least 3 versions of 15 B lie there still" in page
     told = json.loads(cli("runs", "show", lake.uri, report.run, "--json")[1])
-    assert told["versions"] == {
+    assert told["bucket_versions"] == {
         "bucket": "Enabled", "left": {"objects": 3, "bytes": 15}, "purged": {"objects": 0, "bytes": 0}, "markers": 0,
     }  # fmt: skip
 
@@ -142,13 +142,13 @@ def test_a_plan_says_beforehand_what_stays_behind(lake, cli):
 def test_a_bucket_that_keeps_none_or_does_not_say_so(make, monkeypatch):
     plain = make(status=None)
     report = run(uncommitted.job, plain.repo, HERE, limits=ALL)[-1]
-    assert (report.versions.bucket, report.versions.left) == ("Off", None)
+    assert (report.bucket_versions.bucket, report.bucket_versions.left) == ("Off", None)
     assert versions_told(report) == ""
     silent = make()
     with monkeypatch.context() as patch:
         patch.setattr("desilt.objects.cloud_versions.CloudVersions.versioning", lambda _: Versioning.UNKNOWN)
         report = run(uncommitted.job, silent.repo, HERE, limits=ALL)[-1]
-    assert (report.versions.bucket, report.versions.left) == ("unknown", None)
+    assert (report.bucket_versions.bucket, report.bucket_versions.left) == ("unknown", None)
     assert "does not say whether it keeps versions (s3:GetBucketVersioning): if it does," in versions_told(report)
 
 
@@ -167,12 +167,12 @@ def test_all_versions_of_what_goes_go_and_no_others(lake):
     assert lake.others() == beside
     assert {len(beside[lake.root + one]) for one in (*lake.live, lake.dead[0] + "x")} == {2}
     assert lake.counts(report.run) == (3, 3, 0, 0, 0)
-    assert (report.action, report.versions.markers) == ("purge-versions", 1)
+    assert (report.action, report.bucket_versions.markers) == ("purge-versions", 1)
 
 
 def test_the_figures_of_a_purge(lake, cli):
     report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
-    assert (report.versions.purged, report.versions.left) == (Amount(6, 30), Amount())
+    assert (report.bucket_versions.purged, report.bucket_versions.left) == (Amount(6, 30), Amount())
     assert (report.swept.removed, report.swept.bytes) == (3, 15)  # objects, each once
     code, out, _ = cli("runs", "show", lake.uri, report.run)
     assert (code, "removed for good" in out) == (0, True)
@@ -197,7 +197,7 @@ def test_a_bucket_without_versions_is_swept_as_ever(make):
     plain = make(status=None)
     beside = plain.others()
     report = run(uncommitted.job, plain.repo, HERE, PURGE, ALL)[-1]
-    assert (report.swept.removed, report.versions.bucket, report.versions.purged) == (3, "Off", Amount())
+    assert (report.swept.removed, report.bucket_versions.bucket, report.bucket_versions.purged) == (3, "Off", Amount())
     assert plain.of(*plain.dead) == {}
     assert plain.others() == beside
     assert versions_told(report) == "The bucket keeps no versions: nothing had to be purged besides the objects."
@@ -210,7 +210,7 @@ def test_a_bucket_that_keeps_them_no_longer_is_purged_of_what_it_has(lake):
     report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
     assert lake.of(*lake.dead) == {}
     assert lake.others() == beside
-    assert (report.versions.bucket, report.versions.purged.objects) == ("Suspended", 7)
+    assert (report.bucket_versions.bucket, report.bucket_versions.purged.objects) == ("Suspended", 7)
 
 
 def test_a_version_that_does_not_go_is_a_failure_and_the_next_run_goes_on(lake, cli):
@@ -223,9 +223,22 @@ def test_a_version_that_does_not_go_is_a_failure_and_the_next_run_goes_on(lake, 
     assert lake.others() == beside
     later(lake.repo, days=1)
     report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
-    assert (report.swept.removed, report.swept.failed, report.versions.purged) == (1, 0, Amount(1, 5))
+    assert (report.swept.removed, report.swept.failed, report.bucket_versions.purged) == (1, 0, Amount(1, 5))
     assert lake.of(*lake.dead) == {}
     assert lake.others() == beside
+
+
+def test_what_cannot_be_listed_is_not_gone_but_failed(lake):
+    def refuse(params):
+        if params["Prefix"] == lake.root + lake.dead[1]:
+            params["Bucket"] = "no-such-bucket"
+
+    before = lake.of(lake.dead[1])
+    with lake.bucket.asking("ListObjectVersions", refuse):
+        report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
+    assert lake.counts(report.run) == (3, 2, 0, 1, 0)
+    assert lake.of(*lake.dead) == before
+    assert report.bucket_versions.purged == Amount(4, 20)
 
 
 def test_a_failure_is_tried_again_before_it_is_one(lake, monkeypatch):
@@ -244,7 +257,7 @@ def test_a_failure_is_tried_again_before_it_is_one(lake, monkeypatch):
     monkeypatch.setattr(Purging, "_tried", second_time_lucky)
     report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
     assert tries == [3, 1]
-    assert (report.swept.removed, report.swept.failed, report.versions.purged) == (3, 0, Amount(6, 30))
+    assert (report.swept.removed, report.swept.failed, report.bucket_versions.purged) == (3, 0, Amount(6, 30))
 
 
 def test_a_removal_whose_answer_is_lost_is_looked_at(lake):
@@ -254,7 +267,7 @@ def test_a_removal_whose_answer_is_lost_is_looked_at(lake):
     with lake.bucket.answering("DeleteObjects", lose):
         report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
     assert (report.swept.removed, report.swept.failed) == (3, 0)
-    assert (report.versions.purged, report.versions.left) == (Amount(6, 30), Amount())
+    assert (report.bucket_versions.purged, report.bucket_versions.left) == (Amount(6, 30), Amount())
 
 
 def test_a_collection_takes_versions_of_data_and_of_tables(lake):
@@ -271,7 +284,7 @@ def test_a_collection_takes_versions_of_data_and_of_tables(lake):
     report = run(collection.job, repo, HERE, collecting(action="purge-versions"), ALL)[-1]
     assert lake.of(data, *metadata) == {}
     assert {key: some for key, some in lake.others().items() if key in beside} == beside
-    assert report.versions.purged.objects == 2 * (1 + len(metadata)) > 4
+    assert report.bucket_versions.purged.objects == 2 * (1 + len(metadata)) > 4
     assert all(len(some) == 2 for some in lake.of(*lake.live, *lake.dead).values())
 
 
@@ -281,7 +294,7 @@ def test_lifecycle_takes_versions_of_what_its_rules_let_go(lake):
     asked = lifecycle.job.ask(policy=rules, action="purge-versions", dropped_for="0s")
     later(lake.repo, days=30)
     report = run(lifecycle.job, lake.repo, HERE, asked, ALL)[-1]
-    assert (report.swept.removed, report.versions.purged) == (1, Amount(2, 10))
+    assert (report.swept.removed, report.bucket_versions.purged) == (1, Amount(2, 10))
     assert lake.of(*lake.live) == {lake.live[1]: beside[lake.root + lake.live[1]]}
     assert {key: some for key, some in lake.others().items() if key in beside} == beside
 
@@ -324,8 +337,8 @@ def test_killed_at_any_step_it_ends_in_the_same_state_with_the_same_counts(lake,
     assert lake.of(*lake.dead) == {}
     assert lake.others() == beside
     assert lake.counts(finished.run) == (3, 3, 0, 0, 0)
-    assert (finished.versions.purged, finished.versions.left) == (Amount(6, 30), Amount())
-    assert (following.removed.objects, following.versions) == (0, None)
+    assert (finished.bucket_versions.purged, finished.bucket_versions.left) == (Amount(6, 30), Amount())
+    assert (following.removed.objects, following.bucket_versions) == (0, None)
 
 
 def test_killed_between_two_requests_what_went_before_is_counted_too(lake, monkeypatch):
@@ -347,7 +360,7 @@ def test_killed_between_two_requests_what_went_before_is_counted_too(lake, monke
     finished = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[0]
     assert lake.of(*lake.dead) == {}
     assert lake.counts(finished.run) == (3, 3, 0, 0, 0)
-    assert finished.versions.purged == Amount(6, 30)
+    assert finished.bucket_versions.purged == Amount(6, 30)
 
 
 def test_who_has_lost_the_lock_removes_no_version(lake, monkeypatch):

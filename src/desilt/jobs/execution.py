@@ -67,7 +67,7 @@ def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None) -
         report = replace(
             report,
             swept=swept,
-            versions=versions.left_by(repository, work.executor, made, swept),
+            bucket_versions=versions.left_by(repository, work.executor, made, swept),
             objections=(),
             refs={**fates_of(repository, made), **(fates or {})},
             history={**report.history, **done(repository, work.folder, made)},

@@ -68,7 +68,7 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         notes=figures.notes,
         marks=marks_of(repository) if plan.action is Action.MARK else {},
         own={one.what: Amount(one.objects, one.bytes) for one in own},
-        versions=versions.planned(repository, plan),
+        bucket_versions=versions.planned(repository, plan),
     )
 
 

@@ -1,7 +1,7 @@
 """What versions that a bucket keeps mean for a run, in words: for its page, and for a terminal."""
 
 from desilt.domain.units import many, size
-from desilt.runs.report import Amount, Report, Versions
+from desilt.runs.report import Amount, BucketVersions, Report
 from desilt.runs.steps import Action
 
 RULE = "a lifecycle rule of the bucket for noncurrent versions ends them"
@@ -19,7 +19,7 @@ STAYS = {
 
 def told(report: Report) -> str:
     """What there is to know; "" where nothing stays behind, and nobody asked."""
-    found = report.versions
+    found = report.bucket_versions
     if found is None:
         return ""
     if report.action == Action.PURGE_VERSIONS:
@@ -34,13 +34,13 @@ def told(report: Report) -> str:
     return f"{KEEPS[found.bucket]}: {lie}; {way_out}."
 
 
-def _purging(found: Versions) -> str:
+def _purging(found: BucketVersions) -> str:
     if found.bucket not in KEEPS:
         return "The bucket keeps no versions: nothing has to be purged besides the objects."
     return f"{KEEPS[found.bucket]}: whatever it has of what goes would go too, and nothing brings it back."
 
 
-def _purged(found: Versions) -> str:
+def _purged(found: BucketVersions) -> str:
     if found.bucket not in KEEPS:
         return "The bucket keeps no versions: nothing had to be purged besides the objects."
     left = f"; {versions(found.left)} could not be removed" if found.left and found.left.objects else ""

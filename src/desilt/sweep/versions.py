@@ -43,15 +43,15 @@ NOTED = b"desilt.versions"  # under which the file of an outcome has what went w
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgedVersions:
     """Versions of objects that a run removed."""
 
     versions: Amount = field(default_factory=Amount)  # gone, the current ones among them
     markers: int = 0  # gone: what hid a version
     left: Amount = field(default_factory=Amount)  # that were to go, and are there still or may be
 
-    def __add__(self, other: "Purged") -> "Purged":
-        return Purged(self.versions + other.versions, self.markers + other.markers, self.left + other.left)
+    def __add__(self, other: "PurgedVersions") -> "PurgedVersions":
+        return PurgedVersions(self.versions + other.versions, self.markers + other.markers, self.left + other.left)
 
 
 def check(repository: Repository, action: Action) -> None:
@@ -114,10 +114,10 @@ class Purging:
         found |= {one.key: _ours(one) for one in self._looked_at(rest, found, sure)}
         return [found[key] for key in keys]
 
-    def figures(self) -> Purged:
+    def figures(self) -> PurgedVersions:
         went = [one for name, one in self.going.items() if name in self.gone]
         left = [one for name, one in self.going.items() if name not in self.gone]
-        return Purged(amount(went), sum(one.is_marker for one in went), amount(left))
+        return PurgedVersions(amount(went), sum(one.is_marker for one in went), amount(left))
 
     def _tried(self, keys: Sequence[str], sure: Sure) -> list[Outcome]:
         listed = self._listed(keys, sure)
@@ -173,13 +173,13 @@ def noted(rows: pa.Table, purging: Purging | None) -> pa.Table:
     return rows.replace_schema_metadata({NOTED: json.dumps(asdict(purging.figures())).encode()})
 
 
-def read_noted(store: ObjectStore, key: str) -> Purged:
+def read_noted(store: ObjectStore, key: str) -> PurgedVersions:
     """What went besides, with the batch whose outcome is in the file ``key``."""
     said = (read_outcome(store, key).schema.metadata or {}).get(NOTED)
     if said is None:
-        return Purged()
+        return PurgedVersions()
     facts = json.loads(said)
-    return Purged(Amount(**facts["versions"]), facts["markers"], Amount(**facts["left"]))
+    return PurgedVersions(Amount(**facts["versions"]), facts["markers"], Amount(**facts["left"]))
 
 
 def amount(versions: Sequence[Version]) -> Amount:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from desilt.runs.report import Amount, Report, Swept, Versions, read_report
+from desilt.runs.report import Amount, BucketVersions, Report, Swept, read_report
 from desilt.runs.versions import told
 
 PLAN = Report(
@@ -16,7 +16,7 @@ WAYS = f"plan with --purge-versions to remove them too, or {RULE}"
 
 
 def of(report, *versions, action="delete"):
-    return told(replace(report, action=action, versions=Versions(*versions)))
+    return told(replace(report, action=action, bucket_versions=BucketVersions(*versions)))
 
 
 @pytest.mark.parametrize("report", [PLAN, SWEPT])
@@ -60,14 +60,19 @@ def test_a_purge_says_what_went_and_what_did_not():
 
 @pytest.mark.parametrize(
     "versions",
-    [None, Versions("Off"), Versions("Enabled", Amount(1, 2)), Versions("unknown", Amount(), Amount(3, 4), 5)],
+    [
+        None,
+        BucketVersions("Off"),
+        BucketVersions("Enabled", Amount(1, 2)),
+        BucketVersions("unknown", Amount(), Amount(3, 4), 5),
+    ],
 )
 def test_a_report_has_them_when_it_is_read_again(versions):
-    report = replace(SWEPT, versions=versions)
+    report = replace(SWEPT, bucket_versions=versions)
     assert read_report(report.to_json()) == report
 
 
 def test_a_report_from_before_there_were_any_is_read():
-    before = SWEPT.to_json().replace('"versions": null,', "")
+    before = SWEPT.to_json().replace('"bucket_versions": null,', "")
     assert before != SWEPT.to_json()
     assert read_report(before) == SWEPT
