@@ -143,7 +143,8 @@ def test_what_is_given_back_has_these_fields(name):
 def test_a_report_says_so_much():
     told = """
         run job repository now cutoff remove keep prefixes inputs seconds stored action argument safety tables cutoffs
-        by refs ages uploaded unseen holds own history frees notes marks swept place objections passes version
+        by refs ages uploaded unseen holds own history frees notes marks swept bucket_versions place objections passes
+        version
     """
     assert [one.name for one in fields(desilt.RunReport)] == told.split()
     assert public(api.RetentionFace) == ["get", "name", "plan", "restore", "run", "set", "vacuum"]

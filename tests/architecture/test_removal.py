@@ -32,6 +32,11 @@ def names_used(tree):
     return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
+def names_read(tree):
+    """Every name of the module itself that is used in it."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
 def looked_up(tree):
     """Words handed to getattr and its like."""
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -70,6 +75,13 @@ def test_only_the_sweep_tags_objects_for_the_store_to_take_away():
     tagging = {"tag_many", "untag_many"}
     who = {name for name, tree in modules().items() if tagging & (names_used(tree) | looked_up(tree))}
     assert {name for name in who if not name.startswith("objects/")} == {"sweep/tag.py"}
+
+
+def test_only_the_sweep_takes_versions_away_and_only_in_one_place():
+    who = {name for name, tree in modules().items() if "remove_versions" in names_used(tree) | looked_up(tree)}
+    assert who == {"sweep/versions.py"}
+    asking = {name for name, tree in modules().items() if "purging_of" in {*names_read(tree), *names_used(tree)}}
+    assert asking == {"sweep/batches.py"}
 
 
 def test_only_the_archive_comes_before_a_tombstone_is_forgotten():

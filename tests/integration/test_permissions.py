@@ -63,6 +63,9 @@ IDENTITIES = {  # by the prefix of the lake that each works on: who it is, and w
     "keeper": ("keeper",),
     "planner": ("keeper", "Restore", "Remove"),
     "deleter": ("keeper", "Restore"),
+    "purger": ("keeper+versions", "Restore"),
+    "hider": ("keeper+versions", "RemoveVersions"),
+    "blind": ("keeper", "Look"),
     "retention": ("retention",),
     "tagless": ("retention", "Tag"),
     "batch": ("retention",),
@@ -76,7 +79,7 @@ IDENTITIES = {  # by the prefix of the lake that each works on: who it is, and w
 
 def of(name):
     role, *without = IDENTITIES[name]
-    return policy(role, prefix="batch" if name == "batch-role" else name, without=without)
+    return policy(*role.split("+"), prefix="batch" if name == "batch-role" else name, without=without)
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,10 @@ class Asked:
         if key:
             return [Need(f"s3:{name}", f"{of_bucket}/{at}") for name, at in self._of_object(key)]
         if self.method == "POST" and "delete" in self.query:
-            keys = [one.text for one in ET.fromstring(self.body).iter() if one.tag.endswith("Key")]
-            return [Need("s3:DeleteObject", f"{of_bucket}/{one}") for one in keys]
+            asked = [{part.tag.rpartition("}")[2]: part.text for part in one} for one in ET.fromstring(self.body)]
+            return [Need(removing(one), f"{of_bucket}/{one['Key']}") for one in asked if "Key" in one]
+        if self.method == "GET" and "versions" in self.query:
+            return [Need("s3:ListBucketVersions", of_bucket, self.query["prefix"])]
         if (self.method, self.query.get("list-type")) == ("GET", "2"):
             return [Need("s3:ListBucket", of_bucket, self.query.get("prefix", ""))]
         about = {"lifecycle": "LifecycleConfiguration", "versioning": "BucketVersioning"}
@@ -156,6 +161,10 @@ class Asked:
                 yield "PutObjectTagging", key
             if self.copied:
                 yield "GetObject", unquote(self.copied).lstrip("/").partition("/")[2]
+
+
+def removing(one):
+    return "s3:DeleteObjectVersion" if "VersionId" in one else "s3:DeleteObject"
 
 
 class Recorder:
@@ -317,11 +326,16 @@ def exactly(work, document):
 
 
 def check(needs, document):
+    allowed = check_allowed(needs, document)
+    unused = [one for one in allowed if not any(meets(one, need) for need in needs) and one[0] not in UNSEEN]
+    assert unused == [], "in the policy, and never asked"
+
+
+def check_allowed(needs, document):
     allowed = list(grants(document))
     missing = {need for need in needs if not any(meets(grant, need) for grant in allowed)}
     assert missing == set(), "asked, and not in the policy"
-    unused = [one for one in allowed if not any(meets(one, need) for need in needs) and one[0] not in UNSEEN]
-    assert unused == [], "in the policy, and never asked"
+    return allowed
 
 
 def on(*names):
@@ -423,6 +437,40 @@ def test_a_keeper(work):
         does("sweep", "REPO", "last", *SURE)
         does("upkeep", "plan", "REPO")
         does("upkeep", "run", "REPO", "--confirm", "all")
+
+
+@contextmanager
+def keeping_versions(work):
+    """The bucket, which others here share, keeps versions for a while."""
+    for status in ("Enabled", "Suspended"):
+        with work.owned():
+            s3_client(BUCKET).put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": status})
+        if status == "Enabled":
+            yield
+
+
+@on("purger")
+def test_who_purges_versions(work):
+    """What a keeper may do besides, another test asks for."""
+    does = work.does
+    with keeping_versions(work), recorder(work.server.endpoint) as between:
+        with work.owned():
+            work.between = between.endpoint
+        assert "14 objects" in does("gc", "run", "REPO", "--purge-versions", *SURE)
+        does("expire", "run", "REPO", "--older-than", "7d", *SURE)
+        work.later(days=3)
+        does("collect", "run", "REPO", "--purge-versions", *SURE)
+        with work.owned():
+            work.between = work.server.endpoint
+    needs = between.needs()
+    assert not [need for need in needs if need.action == "s3:DeleteObject" and "/branches/" in need.resource]
+    check({need for need in needs if "Version" in need.action}, versions_of(of("purger")))
+    check_allowed(needs, of("purger"))
+
+
+def versions_of(document):
+    """What of a policy is about versions."""
+    return {"Statement": [row for row in document["Statement"] if "Version" in row["Action"]]}
 
 
 @on("retention")
@@ -567,6 +615,23 @@ def test_what_may_go_to_the_trash_may_not_come_back(work):
     assert "0 objects of 0 B restored; 14 failed, try again" in work.does("restore", "REPO", "last", code=3)
 
 
+@on("hider")
+def test_without_the_right_to_versions_nothing_goes(work):
+    with keeping_versions(work):
+        before = set(stored(work))
+        assert "0 objects of 0 B removed for good; 14 failed" in work.does(
+            "gc", "run", "REPO", "--purge-versions", *SURE, code=3
+        )
+    assert before <= set(stored(work))
+
+
+@on("blind")
+def test_whoever_may_not_look_does_not_know_of_versions_and_purges_none(work):
+    assert "does not say whether it keeps versions (s3:GetBucketVersioning)" in work.does("gc", "plan", "REPO")
+    line = work.does("gc", "run", "REPO", "--purge-versions", *SURE, code=1)
+    assert line.endswith("--purge-versions needs s3:ListBucketVersions, nothing was removed")
+
+
 @on("tagless")
 def test_without_tags_all_is_marked_and_stays(work):
     with work.owned():
@@ -596,4 +661,5 @@ def test_the_lines_of_the_guide_are_those_of_the_commands(work):
 
 
 def test_every_policy_of_the_guide_is_tried():
-    assert documented().keys() == {role for role, *_ in IDENTITIES.values()} | {"batch", "trust of that role"}
+    tried = {role for roles, *_ in IDENTITIES.values() for role in roles.split("+")}
+    assert documented().keys() == tried | {"batch", "trust of that role"}

@@ -32,7 +32,7 @@ class AskWords(TypedDict, total=False):
     """What every job can be asked."""
 
     now: Moment | None
-    action: Literal["delete", "trash"]
+    action: Literal["delete", "trash", "purge-versions"]
     full: bool
 
 

@@ -9,7 +9,7 @@ import click
 
 from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
-from desilt.cli.job import Words, plan_and_show, run_and_show, with_limits
+from desilt.cli.job import Words, plan_and_show, purge_option, purging, run_and_show, with_limits
 from desilt.cli.metrics import with_metrics
 from desilt.cli.params import MOMENT, SPAN
 from desilt.cli.place import with_executor
@@ -45,6 +45,7 @@ def with_scope(command: Command) -> Command:
     )
     @click.option("--keep-runs", type=SPAN, default=USUAL.keep_runs, help="Keep the folders of younger runs.  [90d]")
     @click.option("--now", type=MOMENT, help="Judge ages as of this time; it may look back.")
+    @purge_option
     @functools.wraps(command)
     def wrapped(
         *values: Any,
@@ -52,13 +53,11 @@ def with_scope(command: Command) -> Command:
         unreached_for: timedelta,
         keep_runs: timedelta,
         now: datetime | None,
+        purge_versions: bool,
         **rest: Any,
     ) -> None:
-        command(
-            *values,
-            ask={"now": now, "older_than": older_than, "unreached_for": unreached_for, "keep_runs": keep_runs},
-            **rest,
-        )
+        ask = {"now": now, "older_than": older_than, "unreached_for": unreached_for, "keep_runs": keep_runs}
+        command(*values, ask={**ask, "action": purging() if purge_versions else None}, **rest)
 
     return wrapped
 

@@ -44,6 +44,11 @@ BACK_FROM_A_MARK = (
     "marked by run {run} on {at} UTC by {rule}, and is on its way back: give the same `desilt retention restore` again"
 )
 
+WITH_VERSIONS = (
+    "removed by run {run} on {at} UTC by rule {rule!r}, with every version that the bucket had of it: no bucket, and "
+    "no trash, brings it back"
+)
+
 
 @click.command(cls=DesiltCommand)
 @with_repository
@@ -111,6 +116,8 @@ def done(removal: Removal) -> str:
     said = DONE.get(removal.state, other)  # a later desilt may know more states
     if removal.state == State.RESTORING and removal.action == Action.MARK:
         said = BACK_FROM_A_MARK
+    if removal.state == State.REMOVED and removal.action == Action.PURGE_VERSIONS:
+        said = WITH_VERSIONS
     if removal.run == HARD_DELETE and removal.state == State.RESTORED:
         said = "condemned by hard delete on {at} UTC ({rule}), and restored on {back} UTC"
     if removal.job == HARD_DELETE and removal.state == State.REMOVED:

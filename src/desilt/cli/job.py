@@ -32,6 +32,20 @@ DEFAULT = Limits()
 CLOCK_HELP = "Whatever was done here before by another clock, or not for a month: this clock is right."
 
 
+purge_option = click.option(
+    "--purge-versions",
+    is_flag=True,
+    help="On S3, where a bucket keeps versions: remove all of what goes, for good; asks for each object.",
+)
+
+
+def purging(action: str = Action.DELETE) -> str:
+    """The action of whoever wants versions purged, and ``action`` besides."""
+    if action == Action.TRASH:
+        raise click.UsageError("--purge-versions leaves nothing to restore: leave it out, or --to trash")
+    return Action.PURGE_VERSIONS.value
+
+
 def with_ask(command: Command) -> Command:
     """What every job can be asked, as options; the command gets ``ask``, the words of :meth:`Job.ask`."""
 
@@ -45,9 +59,11 @@ def with_ask(command: Command) -> Command:
         show_default=True,
         help="The trash can be restored from; on S3 that costs a copy of each object.",
     )
+    @purge_option
     @functools.wraps(command)
-    def wrapped(*values: Any, full: bool, now: datetime | None, action: str, **rest: Any) -> None:
-        command(*values, ask={"now": now, "full": full, "action": action}, **rest)
+    def wrapped(*values: Any, full: bool, now: datetime | None, action: str, purge_versions: bool, **rest: Any) -> None:
+        chosen = purging(action) if purge_versions else action
+        command(*values, ask={"now": now, "full": full, "action": chosen}, **rest)
 
     return wrapped
 

@@ -10,12 +10,17 @@ from desilt.cli.tables import show_table
 from desilt.domain.units import many, size
 from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository
-from desilt.runs import safety
+from desilt.runs import safety, versions
 from desilt.runs.report import Amount, Report, Swept
 from desilt.runs.steps import Action
 
 SWEPT_IN_PART = 3  # the exit code
-DONE: dict[str, str] = {Action.DELETE: "removed", Action.TRASH: "moved to the trash", Action.MARK: "marked, and hidden"}
+DONE: dict[str, str] = {
+    Action.DELETE: "removed",
+    Action.TRASH: "moved to the trash",
+    Action.PURGE_VERSIONS: "removed for good",
+    Action.MARK: "marked, and hidden",
+}
 
 
 def show(repository: Repository, report: Report) -> None:
@@ -89,6 +94,8 @@ def _show_objects(report: Report) -> None:
         )
     if report.swept:
         click.echo(f"\n{bold('Done')}: {outcome(report.swept)}")
+    if about := versions.told(report):
+        click.echo(about)
 
 
 def _show_going(report: Report) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from desilt.errors import Refused, RunGivenUp, StorageFailed
-from desilt.jobs import watermark
+from desilt.jobs import versions, watermark
 from desilt.jobs.job import STORED, Job
 from desilt.jobs.report import done, marks_of, publish
 from desilt.jobs.situation import let_pass, situation
@@ -63,9 +63,11 @@ def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None) -
     """The report of a run that is over, with what came of it; written unless it was."""
     repository, made = work.repository, work.plan
     if report.swept is None:
+        swept = outcome(repository, made.run)
         report = replace(
             report,
-            swept=outcome(repository, made.run),
+            swept=swept,
+            bucket_versions=versions.left_by(repository, work.executor, made, swept),
             objections=(),
             refs={**fates_of(repository, made), **(fates or {})},
             history={**report.history, **done(repository, work.folder, made)},

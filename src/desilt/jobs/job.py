@@ -192,9 +192,12 @@ class Job(Generic[O]):
         try:
             chosen = self.traits.action if action is None else Action(action)
         except ValueError:
-            raise BadRequest(f"{action!r} is not what can be done; write {' or '.join(CHOICES)}") from None
+            can = ", ".join([*CHOICES, Action.PURGE_VERSIONS])
+            raise BadRequest(f"{action!r} is not what can be done; write one of {can}") from None
         if chosen is Action.TRASH and self.traits.no_way_back:
             raise BadRequest(f"{self.name!r} has no use for the trash: a run of it {self.traits.no_way_back}")
+        if chosen is Action.PURGE_VERSIONS and not self.traits.removes:
+            raise BadRequest(f"{self.name!r} removes no objects, and so has no versions to purge; leave that out")
         if (chosen is Action.MARK) != (self.traits.action is Action.MARK):
             raise BadRequest(f"{self.name!r} cannot {chosen.value} what goes; leave it to {self.traits.action.value}")
         return Request(self.options(**said), action=chosen, **given)

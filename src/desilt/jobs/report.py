@@ -9,7 +9,7 @@ from desilt.columns.breakdown import AGES, Breakdown
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.run import Run
 from desilt.executors.executor import HERE
-from desilt.jobs import registry
+from desilt.jobs import registry, versions
 from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
 from desilt.records import marks
@@ -68,6 +68,7 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         notes=figures.notes,
         marks=marks_of(repository) if plan.action is Action.MARK else {},
         own={one.what: Amount(one.objects, one.bytes) for one in own},
+        bucket_versions=versions.planned(repository, plan),
     )
 
 

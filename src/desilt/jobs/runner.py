@@ -34,6 +34,7 @@ from desilt.runs.plan import Plan
 from desilt.runs.report import Amount, Report, read_report
 from desilt.sweep.limits import Limits
 from desilt.sweep.sweep import Sweep
+from desilt.sweep.versions import check as check_versions
 
 DEFAULT = Limits()
 log = logger(__name__)
@@ -125,6 +126,7 @@ def _plan(
 ) -> tuple[Plan, Report]:
     log.info("planning %s of %r as of %s", job.name, repository.name, opened.now.isoformat())
     repository.gate.check()
+    check_versions(repository, request.action)
     marked = _mark(job, Work(opened, repository, repository.source(executor), executor, request))
     if not registry.is_ours(job):
         marked = registry.unvouched(job, marked)

@@ -8,15 +8,16 @@ others are written again as they were, and read back.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from desilt.errors import BadRequest, StorageFailed
 from desilt.objects.cloud import CloudStore
+from desilt.objects.cloud_versions import versioning_of
 from desilt.objects.s3_client import answer, failures, s3_client
 from desilt.objects.tags import ObjectTag
+from desilt.objects.versions import Versioning
 
 Rule: TypeAlias = dict[str, Any]
-Versioning: TypeAlias = Literal["Enabled", "Suspended", "Off"]
 
 OF_A_LAKE = ("repos/", "_desilt/")  # what lies at the root of a lake
 SMALLEST = "TransitionDefaultMinimumObjectSize"  # a setting beside the rules, which a write would reset
@@ -157,11 +158,7 @@ class BucketRules:
         )
 
     def versioning(self) -> Versioning:
-        with failures(self.uri, "reading the versioning of", self.bucket):
-            status = s3_client(self.bucket).get_bucket_versioning(Bucket=self.bucket).get("Status")
-        if status in ("Enabled", "Suspended"):
-            return "Enabled" if status == "Enabled" else "Suspended"
-        return "Off"
+        return versioning_of(self.bucket, self.uri)
 
     def strangers(self, limit: int = 3) -> list[str]:
         """Some keys of the bucket that are not below our root; at the root of a bucket, that are not of a lake."""

@@ -3,13 +3,13 @@
 All three through `obstore`, which reads the usual environment variables:
 ``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT_URL`` and their kin,
 ``AZURE_STORAGE_ACCOUNT_NAME``, ``GOOGLE_SERVICE_ACCOUNT`` and theirs. Google's
-is untested. On S3 tags and copies are left to `boto3`: a copy by obstore would take
-the tags along.
+is untested. On S3 tags, versions and copies are left to `boto3`: a copy by obstore would
+take the tags along.
 
 An upload that is cut off leaves no object, but its parts may stay behind unseen
 and cost money: give the bucket a rule that aborts incomplete uploads. In a
-bucket with versioning, a removed object stays as an old version: there another
-rule has to end those.
+bucket with versioning, a removed object stays as an old version, below a marker
+that hides it: either ``versions`` ends those, or another rule of the bucket has to.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,10 +27,12 @@ from desilt.objects.buckets import Client, connect, failure, first_line
 from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
+from desilt.objects.cloud_versions import CloudVersions
 from desilt.objects.removal import check_pairs
 from desilt.objects.s3_client import failures
 from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range, nothing
 from desilt.objects.tags import Tagging
+from desilt.objects.versions import ObjectVersions
 
 if TYPE_CHECKING:
     from obstore import GetOptions, GetResult
@@ -182,6 +184,10 @@ class CloudStore:
     @property
     def tagging(self) -> Tagging | None:
         return CloudTags(self.bucket, self.root) if self.scheme == "s3" else None
+
+    @property
+    def versions(self) -> ObjectVersions | None:
+        return CloudVersions(self.bucket, self.root) if self.scheme == "s3" else None
 
     def _delete_in_bulk(self, paths: Sequence[str], between: Callable[[], None]) -> None:
         for at in range(0, len(paths), self.delete_batch):

@@ -47,7 +47,7 @@ class LocalStore:
 
     delete_batch = 1000
     moves_cheaply = True
-    tagging = None
+    tagging = versions = None
 
     def __init__(self, root: str | os.PathLike[str], *, clock: Clock | None = None, fsync: bool = True) -> None:
         self.root = os.path.abspath(root)  # links in the root stay as the user wrote them

@@ -21,6 +21,7 @@ from desilt.errors import BadRequest
 
 if TYPE_CHECKING:
     from desilt.objects.tags import Tagging
+    from desilt.objects.versions import ObjectVersions
 
 LISTING = pa.schema(
     [("key", pa.string()), ("size_bytes", pa.int64()), ("modified_at", pa.timestamp("us", tz="UTC"))],
@@ -147,6 +148,11 @@ class ObjectStore(Protocol):
     @property
     def tagging(self) -> "Tagging | None":
         """How objects are tagged; None where the store has no tags."""
+        ...
+
+    @property
+    def versions(self) -> "ObjectVersions | None":
+        """What a removed object may leave behind; None where a store cannot keep versions, or we cannot remove them."""
         ...
 
 

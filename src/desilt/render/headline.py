@@ -8,10 +8,15 @@ from dataclasses import dataclass
 
 from desilt.domain.units import many, size
 from desilt.render.words import told
+from desilt.runs import versions
 from desilt.runs.report import STAYING, Amount, Report, Swept
 
-TRASH, MARK = "trash", "mark"
-WOULD = {TRASH: "would be moved to the trash", MARK: "would be marked, and hidden"}
+TRASH, MARK, PURGE = "trash", "mark", "purge-versions"
+WOULD = {
+    TRASH: "would be moved to the trash",
+    MARK: "would be marked, and hidden",
+    PURGE: "would be deleted, with all versions",
+}
 DONE = {TRASH: "moved to the trash", MARK: "marked, and hidden"}
 ENDED = ("swept", "swept in part")  # states in which every planned object has its outcome
 EDITS, NOTHING, PROPOSAL, OUTCOME = "edits", "nothing", "proposal", "outcome"  # what there may be to say
@@ -59,6 +64,7 @@ def headline(report: Report) -> dict[str, object]:
         "stays": whole - report.removed,
         "ended": swept is not None and swept.state in ENDED,
         "trash": (swept.action if swept else report.action) == TRASH,
+        "versions": versions.told(report),
         "marked": (swept.action if swept else report.action) == MARK,
         "rest": without_outcome(report, swept) if swept else 0,
         "all_went": swept is not None and all_went(report, swept),

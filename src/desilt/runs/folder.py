@@ -6,6 +6,7 @@ _desilt/runs/<job>/<run id>/
     plan.json     what the plan was made from; written last: without it there is no plan
     pending/      what the next run looks at again
     swept.json    that the guard let it pass
+    versions/     where versions go with their objects: which, before they do
     outcome/      what became of every object that was to go
     report.json   the figures
     report.html   the same to look at
@@ -41,6 +42,11 @@ class Folder:
     @property
     def outcome(self) -> str:
         return f"{self.root}outcome/"
+
+    @property
+    def versions(self) -> str:
+        """Versions of objects that are about to be removed."""
+        return f"{self.root}versions/"
 
     @property
     def claimed(self) -> str:

@@ -84,6 +84,16 @@ class Marks:
     oldest: str  # when the first of them was marked
 
 
+@dataclass(frozen=True, slots=True)
+class BucketVersions:
+    """What a bucket that keeps versions has of what a run removes: nobody sees it, and it is paid for."""
+
+    bucket: str  # "Enabled", "Suspended", "Off", or "unknown": it does not say whether it keeps any
+    left: Amount | None = None  # that lie there now, at least; None: not known
+    purged: Amount = field(default_factory=Amount)  # that went with the objects, the current ones among them
+    markers: int = 0  # that went with them
+
+
 STAYING = {"pointed at": "refs or holds point to", "kept by rules": "rules keep"}
 """What a report's history has of commits to which nothing is done."""
 
@@ -120,6 +130,7 @@ class Report:
     notes: tuple[str, ...] = ()  # what else there is to know
     marks: Mapping[str, Marks] = field(default_factory=dict)  # of all that was ever marked, by what became of it
     swept: Swept | None = None  # None: nothing was removed yet
+    bucket_versions: BucketVersions | None = None  # None: there can be none, or nothing goes
     place: str = ""  # where the work was done
     objections: tuple[Objection, ...] = ()  # what guards said as it was planned, all of them
     passes: str | None = ""  # the words that let it pass nevertheless; None: there are none
@@ -181,7 +192,15 @@ def _read(facts: dict[str, Any]) -> Report:
         by = [FreedBy(one["ref"], Amount(**one["alone"]), Amount(**one["together"])) for one in frees["by"]]
         facts["frees"] = Freed(Amount(**frees["total"]), tuple(by))
     facts["swept"] = Swept(**facts["swept"]) if facts["swept"] else None
+    facts["bucket_versions"] = _read_versions(facts.get("bucket_versions"))
     return Report(**facts)
+
+
+def _read_versions(facts: dict[str, Any] | None) -> BucketVersions | None:
+    if facts is None:
+        return None
+    left = Amount(**facts["left"]) if facts["left"] else None
+    return BucketVersions(facts["bucket"], left, Amount(**facts["purged"]), facts["markers"])
 
 
 def of_run(run: Run) -> dict[str, Any]:

@@ -18,11 +18,12 @@ class Action(StrEnum):
 
     DELETE = "delete"
     TRASH = "trash"
+    PURGE_VERSIONS = "purge-versions"  # deleted, with every version that a bucket keeps of them
     MARK = "mark"  # hidden; what comes next is a step of its own
 
 
 CHOICES = (Action.DELETE, Action.TRASH)
-"""Those that people have the choice between."""
+"""Those that people have the choice between everywhere; versions are purged only where a bucket keeps some."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,15 @@ from desilt.runs.steps import Action, PlanFile, RemoveObjects, TakeCommits
 from desilt.sweep.delete import Sure, delete, now
 from desilt.sweep.outcome import HELD_AGAIN, MARKED, OUTCOME, write_outcome
 from desilt.sweep.sweep import Sweep
+from desilt.sweep.versions import noted, purging_of
 
 BATCHES_TO_A_PIECE = plan_files.BATCHES_TO_A_GROUP
-USUAL = {Action.DELETE: State.REMOVED, Action.TRASH: State.TRASHED, Action.MARK: State.MARKED}
+USUAL = {
+    Action.DELETE: State.REMOVED,
+    Action.TRASH: State.TRASHED,
+    Action.PURGE_VERSIONS: State.REMOVED,
+    Action.MARK: State.MARKED,
+}
 ROWS_TO_A_REMOVAL = 20  # as long as it takes to judge so many, where a delete takes no time at all
 log = logger(__name__)
 
@@ -136,8 +142,11 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, he
     asked = [address for address in batch.rows["address"].to_pylist() if address not in back]
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
     keys = [repository.prefix + address for address in asked]
+    purging = purging_of(repository, plan, batch)
     if plan.action is Action.MARK:  # it is hidden by now, and nothing happens to the object yet
         outcomes = [Outcome(key, Result.REMOVED) for key in keys]
+    elif purging is not None:
+        outcomes = purging.remove(keys, sure=sure, sleep=time.sleep) if keys else []
     else:
         outcomes = delete(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
     if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
@@ -145,7 +154,8 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, he
     file = f"{batch.number:08d}-{secrets.token_hex(4)}.parquet"
     usual = USUAL[plan.action]
     done_to = MARKED if usual is State.MARKED else Result.REMOVED.value
-    write_outcome(repository.store, folder.outcome + file, results(batch.rows, back, outcomes, done_to))
+    became = results(batch.rows, back, outcomes, done_to)
+    write_outcome(repository.store, folder.outcome + file, noted(became, purging))
     done = counted(batch.number, file, batch.rows, back, outcomes)
     gate.settle(batch, lock, done, outcomes, usual)
     log.debug("batch %s: %s removed, %s gone, %s failed", batch.number, done.removed, done.gone, done.failed)

@@ -1,6 +1,6 @@
 """Reasons not to sweep, all of them at once. Each is its own error; none of them leaves anything removed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -36,6 +36,7 @@ LONG_WINDOW = timedelta(days=30)  # within which a lake must not shrink by more,
 SAME_PERIOD = timedelta(minutes=1)  # two runs that are told the same begin at different moments
 AT_ANY_CLOCK = "if this one is right, pass --clock-is-right"
 CLOCK_IS_RIGHT = {"clock_is_right": True}
+WEIGHT: Mapping[str, int] = {Action.DELETE: 1, Action.PURGE_VERSIONS: 2}  # of what cannot be taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +140,15 @@ def _wider(before: Any, more: Any) -> Any:
 def covers(run: RunRow, plan: Plan) -> bool:
     """Whether what was agreed to with ``run`` is as much as ``plan`` does: the same, on what is as old or older.
 
-    The whole repository is more than a branch of it, and to delete is more than to move to the trash.
+    The whole repository is more than a branch of it, to delete is more than to move to the trash, and with all versions
+    is more still.
     """
     made = plan.evidence
     if (run.job, run.policy) != (plan.job, made.policy) or not (run.objects or run.refs or run.edits):
         return False
     if run.measure != made.measure and run.measure.startswith(ONE_BRANCH):
         return False
-    if run.action != Action.DELETE and plan.action is Action.DELETE:
+    if WEIGHT.get(run.action, 0) < WEIGHT.get(plan.action, 0):
         return False
     if made.period is None:
         return True

@@ -445,6 +445,15 @@ def test_a_yes_to_the_trash_is_none_to_deleting():
     passes(seen=deleted)
 
 
+def test_a_yes_to_deleting_is_none_to_purging_versions():
+    purging = plan(action=Action.PURGE_VERSIONS)
+    for less in ("mark", "trash", "delete"):
+        refused(FirstRun, purging, seen=situation(runs=(earlier(action=less),)))
+    agreed = situation(runs=(earlier(action="purge-versions"),))
+    for made in (purging, plan(action=Action.DELETE), plan(action=Action.TRASH)):
+        passes(made, seen=agreed)
+
+
 def test_a_yes_to_one_branch_is_none_to_another_or_to_all():
     dev, main = ONE_BRANCH + "dev", ONE_BRANCH + "main"
     one, all_of_it = situation(runs=(earlier(measure=dev),)), situation(runs=(earlier(measure=MEASURE),))

@@ -32,6 +32,11 @@ def test_steps_are_in_the_order_in_which_they_are_done_however_they_are_written(
     assert [step.name for step in some.steps] == ["collect", "gc"]
 
 
+def test_versions_may_be_purged_with_what_goes():
+    (gc,) = read_upkeep("gc: {to: purge-versions}").steps
+    assert gc == StepWish("gc", {"action": "purge-versions"})
+
+
 def test_each_is_told_what_it_says():
     lifecycle, expire, collect, gc, trash = read_upkeep(WHOLE).steps
     assert lifecycle.words["policy"].rules[0].days == 30
@@ -76,7 +81,7 @@ def test_a_section_may_be_empty_or_switched_off():
         ("gc: {every: soon}", "gc: every: 'soon' is not a length of time"),
         ("gc: {confirm: true}", "unknown field 'confirm'"),  # it is said once, not for ever
         ("gc: {now: 2026-01-01}", "unknown field 'now'"),
-        ("gc: {to: heaven}", "gc: 'heaven' is not what can be done; write delete or trash"),
+        ("gc: {to: heaven}", "gc: 'heaven' is not what can be done; write one of delete, trash, purge-versions"),
         ("collect: {to: trash}", "collect: it has an unknown field 'to'"),
         ("expire: {}", "expire: 'expire' must be told how old"),
         ("expire: {older_than: soon}", "expire: 'soon' is neither a date nor a length of time"),
