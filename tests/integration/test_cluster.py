@@ -1,7 +1,7 @@
 """Runs on a real cluster: a master and two workers, a bucket on S3, a database in PostgreSQL.
 
-Workers have all that desilt needs, and not desilt itself. One of them reaches the bucket by a way on which its requests
-can be held up, so that it is killed in the middle of what it does.
+Workers have all that desilt needs, and not desilt itself. Each reaches the bucket by a way of its own on which requests can
+be held up, so that one of them is killed in the middle of what it does.
 """
 
 import itertools
@@ -13,16 +13,16 @@ from desilt.testing import clusters
 from driver import driver
 from held_up import held_up
 from old_garbage import PASSWORD, old_garbage
-from patience import FOR_EVER, until
+from patience import FOR_EVER
 
 NUMBERS = itertools.count()
 MARK, SWEEP = b"/plan/", b"?delete"  # what is in a request when that is under way
 
 
 @pytest.fixture(scope="module")
-def way(s3_server):
-    with held_up(s3_server.endpoint) as made:
-        yield made
+def ways(s3_server):
+    with held_up(s3_server.endpoint) as first, held_up(s3_server.endpoint) as second:
+        yield first, second
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,10 @@ def python(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(s3_server, way, python):
+def told(s3_server, ways, python):
     """What each of the workers is told."""
     both = {**s3_server.env, "PYSPARK_PYTHON": python, "PYTHONPATH": ""}
-    return [both, {**both, "AWS_ENDPOINT_URL": way.endpoint}]
+    return [{**both, "AWS_ENDPOINT_URL": way.endpoint} for way in ways]
 
 
 @pytest.fixture(scope="module")
@@ -78,30 +78,33 @@ def test_workers_without_desilt_are_sent_it_and_a_run_is_done_by_them(commands, 
     assert report["place"] == f"on Spark ({cluster.master})"
 
 
-@pytest.mark.parametrize("word", [MARK, SWEEP], ids=["mark", "sweep"])
-def test_what_a_slow_worker_has_begun_another_does_too_and_all_is_counted_once(commands, cluster, way, lake, word):
-    """Both are at it, and the slow one goes on after the other is done."""
-    until(lambda: cluster.at_work(1), pause=0.1)
-    way.hold(word)
+def begin(commands, cluster, lake, ways, word):
+    """A run whose second worker stands still at a request with that word; the first waits for it, and then goes on."""
+    for way in ways:
+        way.hold(word)
     commands.begin(*lake.gc_run("--master", cluster.master))
-    assert way.reached.wait(FOR_EVER)
+    assert ways[1].reached.wait(FOR_EVER)
+    ways[0].go_on()
+
+
+@pytest.mark.parametrize("word", [MARK, SWEEP], ids=["mark", "sweep"])
+def test_what_a_slow_worker_has_begun_another_does_too_and_all_is_counted_once(commands, cluster, ways, lake, word):
+    """Both are at it, and the slow one goes on after the other is done."""
+    begin(commands, cluster, lake, ways, word)
     answer = commands.ended()
-    way.go_on()
+    ways[1].go_on()
     lake.went(answer)
 
 
 @pytest.mark.parametrize("word", [MARK, SWEEP], ids=["mark", "sweep"])
 def test_a_worker_is_killed_in_the_middle_and_the_run_ends_as_if_it_had_not_been(
-    commands, cluster, told, way, lake, word
+    commands, cluster, told, ways, lake, word
 ):
     """The server has done what it asked for last, and nobody heard of it."""
-    until(lambda: cluster.at_work(1), pause=0.1)
-    way.hold(word)
-    commands.begin(*lake.gc_run("--master", cluster.master))
-    assert way.reached.wait(FOR_EVER)
+    begin(commands, cluster, lake, ways, word)
     cluster.kill(1)
     answer = commands.ended()
-    way.go_on()
+    ways[1].go_on()
     lake.went(answer)
     cluster.start(1, told[1])
 

@@ -35,23 +35,16 @@ class Cluster:
         self.master = master
         self.folder = folder  # where workers keep what executors say, and what they were sent
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
-        self._before: set[Path] = set()  # what executors said that are no more
         self._ends = ExitStack()
 
     def start(self, number: int, told: Mapping[str, str]) -> None:
         """A worker of one core with these variables; the one of that number before it was killed."""
-        self._before |= set(self.folder.glob(f"work-{number}/*/*/stderr"))
         self._workers[number] = self._ends.enter_context(worker(self, number, told))
 
     def kill(self, number: int) -> None:
         """End a worker and its executors at once, as a machine that fails does."""
         with suppress(ProcessLookupError):
             os.killpg(self._workers[number].pid, signal.SIGKILL)
-
-    def at_work(self, number: int) -> bool:
-        """Whether this worker has an executor that is given work."""
-        said = [file for file in self.folder.glob(f"work-{number}/*/*/stderr") if file not in self._before]
-        return any("Successfully registered with driver" in file.read_text(errors="replace") for file in said)
 
     def close(self) -> None:
         self._ends.close()
