@@ -247,7 +247,8 @@ def test_removals_that_only_the_archive_has_are_told_once(full, uri, place):
     assert vacuum(full, HERE).tombstones == 1  # the other is committed
     assert len(in_ledger(place)) == 1
     assert recorded(rows(uri, "removals")) == before
-    assert {row["run"] for row in rows(uri, "removals", run=full.collected)} == {full.collected}
+    for run in (full.collected, full.expired):
+        assert {row["run"] for row in rows(uri, "removals", run=run)} == {run}
     store, prefix = full.store, full.prefix
     (key,) = archive.keys(store, prefix)
     store.put(f"{key.removesuffix('.parquet')}-again.parquet", [store.get(key)])  # as after a vacuum that was cut off
@@ -286,6 +287,13 @@ def test_many_ranges_are_read_by_many_tasks_and_each_entry_once(spark, wide, uri
     assert found.selectExpr("spark_partition_id() AS part").distinct().count() >= 24
     paths = [row.path for row in found.select("path").collect()]
     assert sorted(paths) == [entry.path for entry in wide.list("main")]
+
+
+def test_ranges_that_branches_share_are_told_of_each(wide, uri):
+    wide.create_branch("same", "main")
+    paths = [entry.path for entry in wide.list("main")]
+    found = rows(uri, "entries", ref="*", columns="ref,path")
+    assert sorted(tuple(row.values()) for row in found) == [(ref, path) for ref in ("main", "same") for path in paths]
 
 
 def test_ranges_beside_a_prefix_are_not_touched(wide, uri):
