@@ -1,7 +1,7 @@
 """Runs on a real cluster: a master and two workers, a bucket on S3, a database in PostgreSQL.
 
-Workers have all that desilt needs, and not desilt itself. Each reaches the bucket by a way of its own on which requests can
-be held up, so that one of them is killed in the middle of what it does.
+Workers have all that desilt needs, and not desilt itself. Each reaches the bucket by a way of its own on which requests
+can be held up, so that one of them is killed in the middle of what it does.
 """
 
 import itertools

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,14 @@ def interrupts_left_alone() -> AbstractContextManager[None]:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         return nullcontext()
     return replaced(context, "signal", SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None))
+
+
+def spark_home() -> Path:
+    """Where the wheel keeps Spark, with the programs that start its servers."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise DesiltError("there is no Spark; pip install pyspark")
+    return Path(found.origin).parent
 
 
 def everywhere() -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Whether the workers of a Spark session can do our work: they have this very desilt, or are sent it."""
 
-import atexit
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -17,6 +15,7 @@ LOOKED = "host string, version string, modules string"  # as a struct
 INSTALL = f"pip install {package.NAME} there, or ship an environment that has it; docs/cluster.md tells how"
 log = logger(__name__)
 _prepared: set[str] = set()
+_sent_from: "list[tempfile.TemporaryDirectory[str]]" = []  # until this process ends: workers that come later fetch it
 
 
 def prepare(spark: Any, name: str, width: int) -> None:
@@ -74,9 +73,8 @@ def by_connect(spark: Any) -> bool:
 
 def ship(spark: Any) -> None:
     """Send this package to all workers of the session, those too that come later."""
-    folder = tempfile.mkdtemp(prefix="desilt-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # those that come later fetch it from here
-    packed = str(package.archive(Path(folder)))
+    _sent_from.append(tempfile.TemporaryDirectory(prefix="desilt-"))
+    packed = str(package.archive(Path(_sent_from[-1].name)))
     log.info("workers are sent %s", package.this())
     if by_connect(spark):
         spark.addArtifacts(packed, pyfile=True)

@@ -14,11 +14,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 
-from desilt.errors import DesiltError
 from desilt.executors.java import java_home
+from desilt.executors.session import spark_home
 from desilt.testing.servers import free_ports, listens, running
 
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -112,11 +111,3 @@ def environment(told: Mapping[str, str]) -> dict[str, str]:
 
 def spark_class() -> list[str]:
     return [str(spark_home() / "bin" / "spark-class")]
-
-
-def spark_home() -> Path:
-    """Where the wheel keeps Spark."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        raise DesiltError("there is no Spark to start; pip install pyspark")
-    return Path(found.origin).parent
