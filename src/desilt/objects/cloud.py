@@ -1,7 +1,7 @@
 """Objects in a bucket: S3 and what speaks like it, Azure Blob Storage, Google Cloud Storage.
 
-All three through `obstore`, which reads the usual environment variables:
-``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT_URL`` and their kin,
+All three through `obstore`, by the usual environment variables:
+``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL`` and their kin,
 ``AZURE_STORAGE_ACCOUNT_NAME``, ``GOOGLE_SERVICE_ACCOUNT`` and theirs. Google's
 is untested. On S3 tags, versions and copies are left to `boto3`: a copy by obstore would
 take the tags along.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, PreconditionError
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
@@ -133,8 +133,10 @@ class CloudStore:
         with self._failures("looking at", key):
             try:
                 found = obstore.head(self.client, self._at(key))
-            except FileNotFoundError:
-                # a HEAD has no body to say whether the object or the whole bucket is missing; a GET does
+            except (FileNotFoundError, GenericError) as error:
+                if not isinstance(error, FileNotFoundError) and "400 Bad Request" not in first_line(error):
+                    raise
+                # a HEAD has no body to say whether the object or the whole bucket is missing, or why; a GET does
                 found = obstore.get(self.client, self._at(key)).meta
         return ObjectInfo(key, found["size"], found["last_modified"])
 
