@@ -24,7 +24,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, Prec
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
-from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
+from desilt.objects.cloud_listing import flat, in_whole, must_walk, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
@@ -156,7 +156,8 @@ class CloudStore:
     def folders(self, folder: str = "") -> Sequence[str]:
         check_prefix(folder)
         with self._failures("listing", folder):
-            found = obstore.list_with_delimiter(self.client, (self.root + folder).rstrip("/") or None)
+            below = (self.root + folder).rstrip("/") or None
+            found = in_whole(lambda: obstore.list_with_delimiter(self.client, below))
         return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
