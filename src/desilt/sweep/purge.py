@@ -19,7 +19,7 @@ from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Revision
 from desilt.runs.folder import trash_of
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, now
+from desilt.sweep.delete import Sure, delete, now
 
 GONE = (State.REMOVED, State.GONE)  # by a purge that was cut off
 
@@ -66,11 +66,7 @@ def purge(heap: Heap) -> Purged:
             stones = tombstones.recorded(tx, repository.uid, [key.removeprefix(trash) for key in some])
             going = [key for key in some if _goes(repository, heap, stones.get(key.removeprefix(trash)))]
             tombstones.purged(tx, repository.uid, heap.run, _last(repository, trash, going, stones))
-        outcomes = [
-            one
-            for portion in budget.portions(going)
-            for one in repository.store.delete_many(portion, between=sure.check)
-        ]
+        outcomes = delete(repository.store, going, trash=None, sure=sure, budget=budget) if going else []
         gone = [one.key for one in outcomes if one.result is not Result.FAILED]
         amount = sum(some[key] for key in gone)
         total += Purged(len(gone), amount, len(going) - len(gone), len(some) - len(going))
