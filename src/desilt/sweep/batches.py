@@ -148,13 +148,12 @@ def sweep_batch(
     asked = [address for address in batch.rows["address"].to_pylist() if address not in back]
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
     keys = [repository.prefix + address for address in asked]
-    purging = purging_of(repository, plan, batch)
+    purging, budget = purging_of(repository, plan, batch), Budget(repository, per_second, time.sleep)
     if plan.action is Action.MARK:  # it is hidden by now, and nothing happens to the object yet
         outcomes = [Outcome(key, Result.REMOVED) for key in keys]
     elif purging is not None:
-        outcomes = purging.remove(keys, sure=sure, sleep=time.sleep) if keys else []
+        outcomes = purging.remove(keys, sure=sure, budget=budget) if keys else []
     else:
-        budget = Budget(repository, per_second, time.sleep)
         outcomes = delete(repository.store, keys, trash=trash, sure=sure, budget=budget) if keys else []
     if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
         outcomes = [Outcome(one.key, Result.REMOVED) if one.result is Result.GONE else one for one in outcomes]

@@ -51,11 +51,16 @@ def delete(
         rest = [one.key for one in outcomes if one.result is Result.FAILED]
         if not rest or pause is None:
             break
-        wait = pause * random.uniform(*SPREAD)
-        budget.hold_back(wait)
-        budget.sleep(wait)
+        wait(pause, budget)
     found |= {one.key: _ours(one) for one in _looked_at(store, [found[key] for key in rest], places)}
     return [found[key] for key in keys]
+
+
+def wait(pause: float, budget: Budget) -> None:
+    """About as long as ``pause``; and with it everybody who shares the budget."""
+    seconds = pause * random.uniform(*SPREAD)
+    budget.hold_back(seconds)
+    budget.sleep(seconds)
 
 
 def _tried(
