@@ -1,4 +1,4 @@
-"""Between desilt and an S3 server: requests about tags that are refused, whose answers are lost, or that come late.
+"""Between desilt and an S3 server: requests that are refused, whose answers are lost or cut off, or that come late.
 
     with unsteady(server.endpoint) as between:
         environ["AWS_ENDPOINT_URL"] = between.endpoint
@@ -6,10 +6,19 @@
         between.loses["PUT"] = 1        # the server does one more, and nobody hears of it
         between.holds_after = 5         # what comes then waits, even if whoever asked is dead, for between.go_on()
 
+        between.resets["bulk"] = 2      # the connection breaks before the server has heard of it
+        between.cuts["list"] = 1        # half of an answer
+        between.busy_keys["bulk"] = 1   # the server does it, and says of every other key that it had no time
+        between.chance = Random(1), 0.1, ("bulk", "list")  # any of these, to one of ten requests of these kinds
+
+A kind is a method, of requests about tags; ``bulk`` deletes many, ``list`` lists, others are ``GET object`` and so on.
 Everything else passes.
 """
 
 import http.client
+import re
+import socket
+import struct
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -17,6 +26,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+DELETED = re.compile(b"<Deleted>.*?(<Key>.*?</Key>).*?</Deleted>", re.DOTALL)
+RESET, LOST = "reset", None  # in place of an answer
+
+
+def kind_of(method, path):
+    query = urlsplit(path).query
+    if "tagging" in query:
+        return method
+    if method == "POST" and "delete" in query:
+        return "bulk"
+    return "list" if "list-type" in query else f"{method} object"
+
+
+class Cut(bytes):
+    """An answer that ends in the middle, though it says how long it is."""
 
 
 class Unsteady:
@@ -25,6 +49,8 @@ class Unsteady:
     def __init__(self, to):
         self.to, self.endpoint = to, ""
         self.busy, self.loses, self.asked = Counter(), Counter(), Counter()
+        self.resets, self.cuts, self.busy_keys = Counter(), Counter(), Counter()
+        self.chance, self.failed, self.seen = None, Counter(), Counter()
         self.before_tag = lambda: None  # called before each that sets tags is passed on
         self.holds_after, self.held = None, 0
         self._lock, self._open, self._empty = threading.Lock(), threading.Event(), threading.Condition()
@@ -37,20 +63,41 @@ class Unsteady:
             self._empty.wait_for(lambda: self.held == 0)
 
     def pass_on(self, request):
-        """The answer; None if it is lost."""
+        """The answer; LOST or RESET if there is none."""
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
-        about_tags = "tagging" in urlsplit(request.path).query
-        method = request.command
-        if about_tags:
-            if self._due(self.busy, method):
-                return 503, {}, SLOW_DOWN
-            if method == "PUT":
-                self.before_tag()
-                with self._waiting():
-                    told = self._ask(request, body)
-                return None if self._due(self.loses, method) else told
-        told = self._ask(request, body)
-        return None if about_tags and self._due(self.loses, method) else told
+        kind = kind_of(request.command, request.path)
+        fault = self._drawn(kind)
+        self.seen[kind] += 1
+        if self._due(self.busy, kind) or fault == "busy":
+            return 503, {}, SLOW_DOWN
+        if self._due(self.resets, kind) or fault == "resets":
+            return RESET
+        if kind == "PUT":
+            self.before_tag()
+            with self._waiting():
+                told = self._ask(request, body)
+        else:
+            told = self._ask(request, body)
+        if self._due(self.loses, kind) or fault == "loses":
+            return LOST
+        status, headers, answer = told
+        if self._due(self.cuts, kind) or fault == "cuts":
+            return status, headers, Cut(answer)
+        if self._due(self.busy_keys, kind) or (fault == "busy_keys" and kind == "bulk"):
+            return status, headers, every_other_key_is_busy(answer)
+        return told
+
+    def _drawn(self, kind):
+        """A fault by chance."""
+        if self.chance is None or kind not in self.chance[2]:
+            return None
+        chances, share, _ = self.chance
+        with self._lock:
+            fault = (
+                chances.choice(("busy", "resets", "loses", "cuts", "busy_keys")) if chances.random() < share else None
+            )
+            self.failed[kind] += fault is not None
+        return fault
 
     @contextmanager
     def _waiting(self):
@@ -85,6 +132,20 @@ class Unsteady:
         return told
 
 
+def every_other_key_is_busy(answer):
+    """Of a bulk delete; though the server has done all of it."""
+    numbers = iter(range(10_000))
+
+    def told(match):
+        if next(numbers) % 2:
+            return match[0]
+        return (
+            b"<Error>" + match[1] + b"<Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+        )
+
+    return DELETED.sub(told, answer)
+
+
 @contextmanager
 def unsteady(endpoint):
     between = Unsteady(urlsplit(endpoint).netloc)
@@ -94,7 +155,10 @@ def unsteady(endpoint):
 
         def answer(self):
             told = between.pass_on(self)
-            if told is None:
+            if told in (LOST, RESET):
+                if told == RESET:
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    self.connection.close()
                 self.close_connection = True
                 return
             status, headers, body = told
@@ -106,12 +170,18 @@ def unsteady(endpoint):
                         self.send_header(name, value)
                 self.send_header("Content-Length", length)
                 self.end_headers()
+                if isinstance(body, Cut):
+                    body, self.close_connection = body[: len(body) // 2], True
                 if self.command != "HEAD":
                     self.wfile.write(body)
 
         def handle(self):
-            with suppress(ConnectionResetError):
+            with suppress(ConnectionResetError, ValueError):  # what is closed cannot be flushed
                 super().handle()
+
+        def finish(self):
+            with suppress(OSError, ValueError):
+                super().finish()
 
         def log_message(self, *_):
             pass

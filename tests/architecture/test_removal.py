@@ -68,7 +68,7 @@ def test_only_the_sweep_asks_a_store_to_take_objects_away():
     who = {name for name, tree in modules().items() if REMOVING & (names_used(tree) | looked_up(tree))}
     outside = {name for name in who if not name.startswith(("sweep/", "objects/"))}
     assert outside == set()
-    assert {"sweep/delete.py", "sweep/restore.py", "sweep/purge.py"} <= who
+    assert {"sweep/delete.py", "sweep/restore.py", "sweep/tidy.py"} <= who
 
 
 def test_only_the_sweep_tags_objects_for_the_store_to_take_away():

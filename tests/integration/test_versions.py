@@ -28,6 +28,7 @@ from desilt.runs.report import Amount
 from desilt.runs.versions import told as versions_told
 from desilt.sweep import batches
 from desilt.sweep import delete as removing
+from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure
 from desilt.sweep.limits import Limits
 from desilt.sweep.versions import Purging
@@ -381,6 +382,14 @@ def test_who_has_lost_the_lock_removes_no_version(lake, monkeypatch):
     assert lake.of(*lake.dead) == before
 
 
+def test_versions_are_purged_as_fast_as_a_budget_allows(lake):
+    done = run(uncommitted.job, lake.repo, HERE, PURGE, replace(ALL, max_deletes_per_second=1000))[-1].swept
+    assert done.removed == len(lake.dead)
+    with lake.repo.database.read() as tx:
+        (given_out,) = tx.one("SELECT given_out FROM delete_budgets WHERE repository = ?", lake.repo.uid)
+    assert given_out > 0
+
+
 def test_what_was_written_after_the_plan_was_made_stays_with_all_its_versions(lake):
     store = open_store(f"{lake.bucket.uri}/aside")
     old = lake.bucket.put("aside/old", b"1", b"2")
@@ -389,7 +398,8 @@ def test_what_was_written_after_the_plan_was_made_stays_with_all_its_versions(la
         pass
     lake.bucket.put("aside/back", b"new")
     purging = Purging(store, store.versions, "record-", then)
-    told = purging.remove(["old", "back"], sure=Sure(lambda: None, since=removing.now()), sleep=lambda _: None)
+    sure, budget = Sure(lambda: None, since=removing.now()), Budget(lake.repo, None, lambda _: None)
+    told = purging.remove(["old", "back"], sure=sure, budget=budget)
     assert [one.result.value for one in told] == ["removed", "failed"]
     assert "was written after the plan was made: all of it was left alone" in told[1].detail
     assert len(old) == 2

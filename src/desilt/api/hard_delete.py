@@ -2,7 +2,7 @@
 
 from desilt.api.calls import fitting
 from desilt.api.report import RunReport, shown
-from desilt.api.words import Span, share_of, span_of, text_of
+from desilt.api.words import Span, number_of, share_of, span_of, text_of
 from desilt.api.workplace import Workplace
 from desilt.errors import BadRequest
 from desilt.jobs.harddelete.setting import setting_of
@@ -39,9 +39,12 @@ class HardDeleteFace:
         return hard_delete_of(self._place.repository).discards()
 
     @fitting
-    def run(self, *, max_share: float | str | None = None) -> RunReport | None:
+    def run(
+        self, *, max_share: float | str | None = None, max_deletes_per_second: int | None = None
+    ) -> RunReport | None:
         """Remove what has waited for its grace; None if there was nothing."""
-        report = remove(self._place.repository, max_share=share_of("max_share", max_share))
+        share, pace = share_of("max_share", max_share), number_of("max_deletes_per_second", max_deletes_per_second)
+        report = remove(self._place.repository, max_share=share, max_deletes_per_second=pace)
         return None if report is None else shown(report)
 
     @fitting

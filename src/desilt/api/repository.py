@@ -133,7 +133,12 @@ class OpenRepository:
 
     @fitting
     def purge(
-        self, *, older_than: Span = purge_job.DAYS, run: str | None = None, clock_is_right: bool = False
+        self,
+        *,
+        older_than: Span = purge_job.DAYS,
+        run: str | None = None,
+        clock_is_right: bool = False,
+        max_deletes_per_second: int | None = None,
     ) -> Purged:
         """Remove for good what has been in the trash for ``older_than``, of all runs or of one."""
         place, age = self._place, span_of("older_than", older_than)
@@ -143,6 +148,7 @@ class OpenRepository:
             older_than=purge_job.DAYS if age is None else age,
             run_id=text_of("run", run),
             clock_is_right=flag_of("clock_is_right", clock_is_right),
+            max_deletes_per_second=number_of("max_deletes_per_second", max_deletes_per_second),
         )
         return sum(found.values(), Purged())
 

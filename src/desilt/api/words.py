@@ -26,6 +26,7 @@ class LimitWords(TypedDict, total=False):
     confirm: bool
     after_restore: bool
     clock_is_right: bool
+    max_deletes_per_second: int | None
 
 
 class AskWords(TypedDict, total=False):

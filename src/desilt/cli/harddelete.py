@@ -8,6 +8,7 @@ import click
 
 from desilt.cli.command import DesiltGroup
 from desilt.cli.common import with_repository
+from desilt.cli.job import max_deletes_option
 from desilt.cli.metrics import note, with_metrics
 from desilt.cli.output import done, emit_one, json_line, one_line
 from desilt.cli.params import SHARE, SPAN
@@ -104,7 +105,10 @@ def status(repository: Repository, as_json: bool) -> None:
 @with_metrics
 @click.option("--watch", is_flag=True, help="Go on until it is stopped, removing what becomes due.")
 @share_option
-def run(repository: Repository, watch: bool, max_share: float | None, as_json: bool) -> None:
+@max_deletes_option
+def run(
+    repository: Repository, watch: bool, max_share: float | None, max_deletes_per_second: int | None, as_json: bool
+) -> None:
     """Remove what has waited for its grace; one worker, or as many as you like at once.
 
     Workers take no lock: each claims some objects, and has them for ten minutes. One that is killed leaves its claim to
@@ -114,14 +118,16 @@ def run(repository: Repository, watch: bool, max_share: float | None, as_json: b
     if not watch:
         progress = Told()
         try:
-            report = remove(repository, max_share=max_share, watch=progress)
+            report = remove(
+                repository, max_share=max_share, max_deletes_per_second=max_deletes_per_second, watch=progress
+            )
         finally:
             progress.ends()
         show(repository, report, as_json=as_json)
         return
     if not as_json:
         click.echo("Watching; Ctrl-C ends it, and nothing is lost by that.", err=True)
-    for report in keep_removing(repository, max_share=max_share):
+    for report in keep_removing(repository, max_share=max_share, max_deletes_per_second=max_deletes_per_second):
         note(report)
         if as_json:
             click.echo(one_line(report.to_json()))

@@ -46,6 +46,14 @@ def purging(action: str = Action.DELETE) -> str:
     return Action.PURGE_VERSIONS.value
 
 
+max_deletes_option = click.option(
+    "--max-deletes-per-second",
+    type=click.IntRange(1),
+    metavar="N",
+    help="All executors and machines together, of this repository.",
+)
+
+
 def with_ask(command: Command) -> Command:
     """What every job can be asked, as options; the command gets ``ask``, the words of :meth:`Job.ask`."""
 
@@ -87,6 +95,7 @@ def with_limits(command: Command) -> Command:
         "--after-restore", is_flag=True, help="The database was restored from a copy; what it lost may go, too."
     )
     @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
+    @max_deletes_option
     @functools.wraps(command)
     def wrapped(
         *values: Any,
@@ -97,9 +106,13 @@ def with_limits(command: Command) -> Command:
         confirm: bool,
         after_restore: bool,
         clock_is_right: bool,
+        max_deletes_per_second: int | None,
         **rest: Any,
     ) -> None:
-        limits = Limits(max_plan_age, max_share, max_objects, allow_empty, confirm, after_restore, clock_is_right)
+        limits = Limits(
+            *(max_plan_age, max_share, max_objects, allow_empty, confirm, after_restore, clock_is_right),
+            max_deletes_per_second=max_deletes_per_second,
+        )
         command(*values, limits=limits, **rest)
 
     return wrapped

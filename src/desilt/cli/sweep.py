@@ -8,7 +8,7 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import with_repository
 from desilt.cli.complete import runs as runs_known
-from desilt.cli.job import CLOCK_HELP, with_limits
+from desilt.cli.job import CLOCK_HELP, max_deletes_option, with_limits
 from desilt.cli.metrics import note, with_metrics
 from desilt.cli.output import done, one_line
 from desilt.cli.params import SPAN
@@ -77,17 +77,26 @@ def restore(repository: Repository, run: str, prefix: str, executor: Executor, a
 @click.option("--older-than", type=SPAN, default=purge_job.DAYS, help="What is in the trash for so long.  [7d]")
 @click.option("--run", "run", help="Only what this run moved there.")
 @click.option("--clock-is-right", is_flag=True, help=CLOCK_HELP)
+@max_deletes_option
 @with_executor
 def purge(
     repository: Repository,
     older_than: timedelta,
     run: str | None,
     clock_is_right: bool,
+    max_deletes_per_second: int | None,
     executor: Executor,
     as_json: bool,
 ) -> None:
     """Empty the trash: what is in it for longer than its days is removed for good."""
-    found = purge_job.empty(repository, executor, older_than=older_than, run_id=run, clock_is_right=clock_is_right)
+    found = purge_job.empty(
+        repository,
+        executor,
+        older_than=older_than,
+        run_id=run,
+        clock_is_right=clock_is_right,
+        max_deletes_per_second=max_deletes_per_second,
+    )
     executor.watch.ends()
     total = sum(found.values(), Purged())
     text = f"{told(Amount(total.objects, total.bytes))} of {many(len(found), 'run')} removed for good"

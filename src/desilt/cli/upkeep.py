@@ -47,8 +47,8 @@ def upkeep() -> None:
       gc: {to: trash, every: 1d, max_share: 20%}
       trash: {older_than: 14d}
 
-    A section for each step that is wanted, with the options of its job; `every` so often; `max_share`, `max_objects`
-    and `allow_empty` as far as they are to differ. Jobs of other packages are steps like ours.
+    A section for each step that is wanted, with the options of its job; `every` so often; `max_share`, `max_objects`,
+    `allow_empty` and `max_deletes_per_second` as far as they are to differ. Jobs of other packages are steps like ours.
     """
 
 

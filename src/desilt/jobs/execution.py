@@ -53,7 +53,7 @@ def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits) -> Repor
     gate.begin(work.lock, row, now=seen.now, clock_is_right=limits.clock_is_right)
     let_pass(repository, made)
     log.info("sweeping %s batches%s", made.batches, "" if known is None else ", where an earlier try was cut off")
-    fates = carry_out(replace(work, tables=job.traits.tables))
+    fates = carry_out(replace(work, tables=job.traits.tables, per_second=limits.max_deletes_per_second))
     _audit(job, work)
     seconds = {**report.seconds, "sweep": round(time.monotonic() - began, 3)}
     return _told(work, replace(report, seconds=seconds), fates)

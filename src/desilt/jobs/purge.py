@@ -30,6 +30,7 @@ from desilt.runs.folder import trash_of
 from desilt.runs.report import Amount
 from desilt.sweep.batches import ROWS_TO_A_REMOVAL
 from desilt.sweep.guard import check_clock_moved
+from desilt.sweep.limits import Limits
 from desilt.sweep.purge import Heap, Purged, purge
 
 DAYS = timedelta(days=7)
@@ -46,10 +47,12 @@ def empty(
     older_than: timedelta = DAYS,
     run_id: str | None = None,
     clock_is_right: bool = False,
+    max_deletes_per_second: int | None = None,
 ) -> dict[str, Purged]:
     """Remove for good what has been in the trash for ``older_than``, of all runs or of one; by run."""
     now = repository.clock()
     check(repository, clock_is_right=clock_is_right)
+    per_second = Limits(max_deletes_per_second=max_deletes_per_second).max_deletes_per_second  # if it can be one
     wanted = None if run_id is None else swept_run(repository, run_id).id
     with locks.held(repository.records, repository.uid, run=f"purge {now:%Y-%m-%d %H:%M}") as lock:
         repository.gate.begin(lock, None, now=now, clock_is_right=clock_is_right)
@@ -57,7 +60,7 @@ def empty(
         seen = repository.source(executor).snapshot(now)
         held = ordered(repository, executor, seen, runs) if runs else {}
         heaps = [
-            Heap(Access(repository), lock, run, branch, seen.revision)
+            Heap(Access(repository), lock, run, branch, seen.revision, per_second)
             for run in runs
             if run not in held
             for branch in repository.store.folders(trash_of(repository.prefix, run) + repository.layout.data)

@@ -7,6 +7,7 @@ tables of records gets here, :mod:`desilt.records.schema` tells.
 
 from itertools import islice
 
+from desilt.records import schema as records
 from desilt.records.database import Transaction
 from desilt.records.schema import Run, Step
 from desilt.sstable.values import decode_entry
@@ -168,5 +169,5 @@ def to_6(_tx: Transaction, run: Run) -> None:
     run("CREATE INDEX discarded_by_time ON discarded (repository, wait_until)")
 
 
-STEPS: tuple[Step, ...] = (to_2, to_3, to_4, to_5, to_6)
+STEPS: tuple[Step, ...] = (to_2, to_3, to_4, to_5, to_6, records.share_deletes)
 """From each version to the next; new ones are appended."""

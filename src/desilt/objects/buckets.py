@@ -1,7 +1,7 @@
 """How a bucket is reached, and what its refusals mean.
 
-Settings come from the environment variables `obstore` knows. One is added: an
-endpoint that begins with ``http://`` is taken at its word.
+Settings come from the environment: for S3 as :mod:`desilt.objects.aws` reads it, for others by the variables
+that `obstore` knows. An endpoint that begins with ``http://`` is taken at its word.
 """
 
 import os
@@ -12,9 +12,11 @@ from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from desilt.errors import BadRequest, DesiltError, NotFound, StorageFailed
+from desilt.objects import aws
+from desilt.objects.s3_refusals import explained
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, RetryConfig
+    from obstore.store import ClientConfig, RetryConfig, S3Config
 
 Client: TypeAlias = S3Store | AzureStore | GCSStore
 
@@ -22,7 +24,6 @@ RETRY: "RetryConfig" = {"max_retries": 8, "retry_timeout": timedelta(minutes=2)}
 CONNECT, ANSWER = timedelta(seconds=10), timedelta(minutes=2)
 TIMES: "ClientConfig" = {"connect_timeout": CONNECT, "timeout": ANSWER}
 ENDPOINTS = {
-    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL"),
     "gs": ("GOOGLE_BASE_URL",),
 }
@@ -37,16 +38,29 @@ def connect(scheme: str, bucket: str, *, bulk: bool = True) -> Client:
     if (endpoint(scheme) or "").startswith("http://"):
         options["allow_http"] = True
     if scheme == "s3":
-        if bulk:  # unless the environment says otherwise
-            return S3Store(bucket, client_options=options, retry_config=RETRY)
-        return S3Store(bucket, client_options=options, retry_config=RETRY, disable_bulk_delete=True)
+        settings = s3_settings(bucket)
+        if not bulk:  # else as the environment says
+            settings["disable_bulk_delete"] = True
+        keys = None if aws.has_keys() else aws.Keys()
+        return S3Store(bucket, config=settings, client_options=options, retry_config=RETRY, credential_provider=keys)
     if scheme == "az":
         return AzureStore(bucket, client_options=options, retry_config=RETRY)
     return GCSStore(bucket, client_options=options, retry_config=RETRY)
 
 
+def s3_settings(bucket: str) -> "S3Config":
+    """What obstore is told in place of what it would read: by the same variables, in another order."""
+    server, virtual = aws.endpoint(), aws.is_virtual(bucket)
+    found: S3Config = {"region": aws.region(), "virtual_hosted_style_request": virtual}
+    if server is not None:
+        found["aws_endpoint_url_s3"] = aws.host_of(server, bucket) if virtual else server
+    return found
+
+
 def endpoint(scheme: str) -> str | None:
     """The server named in the environment, if it is not the provider's own."""
+    if scheme == "s3":
+        return aws.endpoint()
     return next((os.environ[name] for name in ENDPOINTS[scheme] if os.environ.get(name)), None)
 
 
@@ -57,6 +71,8 @@ def failure(uri: str, doing: str, key: str, error: Exception) -> DesiltError:
         return StorageFailed(f"there is no bucket for {uri}; create it, or mend the URI")
     if isinstance(error, FileNotFoundError):
         return NotFound("object", key)
+    if told := explained(uri, fact):
+        return StorageFailed(told)
     refused = "403 Forbidden" in fact or "401 Unauthorized" in fact  # a listing's refusal has no type of its own
     if refused or isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
         return StorageFailed(f"{doing} {key!r} in {uri} was not allowed; check the keys and what they may do")

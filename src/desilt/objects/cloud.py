@@ -1,7 +1,7 @@
 """Objects in a bucket: S3 and what speaks like it, Azure Blob Storage, Google Cloud Storage.
 
-All three through `obstore`, which reads the usual environment variables:
-``AWS_ACCESS_KEY_ID``, ``AWS_REGION``, ``AWS_ENDPOINT_URL`` and their kin,
+All three through `obstore`, by the usual environment variables:
+``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL`` and their kin,
 ``AZURE_STORAGE_ACCOUNT_NAME``, ``GOOGLE_SERVICE_ACCOUNT`` and theirs. Google's
 is untested. On S3 tags, versions and copies are left to `boto3`: a copy by obstore would
 take the tags along.
@@ -12,24 +12,25 @@ bucket with versioning, a removed object stays as an old version, below a marker
 that hides it: either ``versions`` ends those, or another rule of the bucket has to.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, PreconditionError
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
-from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
-from desilt.objects.cloud_removal import apart, each_alone, repeated
+from desilt.objects.cloud_listing import flat, in_whole, must_walk, regrouped, walk
+from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
 from desilt.objects.removal import check_pairs
 from desilt.objects.s3_client import failures
+from desilt.objects.s3_removal import bulk_answer
 from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range, nothing
 from desilt.objects.tags import Tagging
 from desilt.objects.versions import ObjectVersions
@@ -133,8 +134,10 @@ class CloudStore:
         with self._failures("looking at", key):
             try:
                 found = obstore.head(self.client, self._at(key))
-            except FileNotFoundError:
-                # a HEAD has no body to say whether the object or the whole bucket is missing; a GET does
+            except (FileNotFoundError, GenericError) as error:
+                if not isinstance(error, FileNotFoundError) and "400 Bad Request" not in first_line(error):
+                    raise
+                # a HEAD has no body to say whether the object or the whole bucket is missing, or why; a GET does
                 found = obstore.get(self.client, self._at(key)).meta
         return ObjectInfo(key, found["size"], found["last_modified"])
 
@@ -153,7 +156,8 @@ class CloudStore:
     def folders(self, folder: str = "") -> Sequence[str]:
         check_prefix(folder)
         with self._failures("listing", folder):
-            found = obstore.list_with_delimiter(self.client, (self.root + folder).rstrip("/") or None)
+            below = (self.root + folder).rstrip("/") or None
+            found = in_whole(lambda: obstore.list_with_delimiter(self.client, below))
         return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
     def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
@@ -168,12 +172,12 @@ class CloudStore:
         """As promised; but where a bulk call failed half-way, Azure cannot tell what it removed from what was gone."""
         at = {key: self._at(key) for key in keys}  # all are checked before any goes, and each is asked for once
         between()
-        if self.scheme != "gs":  # which has no bulk call
-            with suppress(*FAILURES):  # of some key, or of all: only asking for each alone tells
-                self._delete_in_bulk(list(at.values()), between)
-                return repeated(keys, [Outcome(key, Result.REMOVED) for key in at])
-        client = connect(self.scheme, self.bucket, bulk=False)
-        return repeated(keys, each_alone([(key, partial(self._delete, client, key)) for key in at], between))
+        told = self._delete_in_bulk(at, between) if self.scheme != "gs" else {}  # which has no bulk call
+        if left := [key for key in at if key not in told]:
+            client = connect(self.scheme, self.bucket, bulk=False)
+            alone = each_alone([(key, partial(self._delete, client, key)) for key in left], between)
+            told |= {outcome.key: outcome for outcome in alone}
+        return repeated(keys, told.values())
 
     def move_many(self, pairs: Sequence[tuple[str, str]], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_pairs(pairs)
@@ -189,10 +193,31 @@ class CloudStore:
     def versions(self) -> ObjectVersions | None:
         return CloudVersions(self.bucket, self.root) if self.scheme == "s3" else None
 
-    def _delete_in_bulk(self, paths: Sequence[str], between: Callable[[], None]) -> None:
-        for at in range(0, len(paths), self.delete_batch):
+    def _delete_in_bulk(self, at: Mapping[str, str], between: Callable[[], None]) -> dict[str, Outcome]:
+        """What became of those keys that bulk calls tell of; ``at`` says where each is."""
+        keys, told = [*at], dict[str, Outcome]()
+        for first in range(0, len(keys), self.delete_batch):
             between()
-            obstore.delete(self.client, paths[at : at + self.delete_batch])
+            some = keys[first : first + self.delete_batch]
+            try:
+                obstore.delete(self.client, [at[key] for key in some])
+                told |= {key: Outcome(key, Result.REMOVED) for key in some}
+            except FAILURES as error:
+                said = bulk_answer(error) if self.scheme == "s3" else None
+                if said is None:
+                    break
+                if said.silent:
+                    why = str(failure(self.uri, "removing", some[0], error))
+                    told |= {key: Outcome(key, Result.FAILED, why) for key in some}
+                    more = keys[first + len(some) :]
+                    return told | {key: Outcome(key, Result.FAILED, not_tried(why)) for key in more}
+                told |= {key: Outcome(key, Result.REMOVED) for key in some if at[key] in said.removed}
+                told |= {key: self._busy(key, said.busy[at[key]]) for key in some if at[key] in said.busy}
+        return told
+
+    def _busy(self, key: str, code: str) -> Outcome:
+        why = f"removing {key!r} in {self.uri} failed: {code}; the store has no time for so much, try again later"
+        return Outcome(key, Result.FAILED, why)
 
     def _delete(self, client: Client, key: str) -> None:
         with self._failures("removing", key):

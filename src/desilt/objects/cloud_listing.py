@@ -8,34 +8,45 @@ order is checked on the way: a store that breaks it is refused, never believed.
 its name sorts, not its keys (``a/x`` before ``a-b``), and so lose objects when
 asked for what comes *after* a key. SeaweedFS is one and is recognised;
 ``DESILT_LISTING=walk`` asks for it elsewhere.
+
+A page that comes in part is asked for again, and one that never comes whole is an error: no listing ends before
+its end.
 """
 
 import os
+import random
+import time
 import urllib.error
 import urllib.request
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import TypeVar
 
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
+from obstore.exceptions import GenericError
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, endpoint
 from desilt.objects.store import BATCH_ROWS, LISTING, may_hold
 
 ANSWER_SECONDS = 120  # as long as any request may take
+PAUSES = (0.2, 1.0, 5.0)  # seconds, about, until a page that was cut off is asked for again
+CUT_OFF = ("list response body", "invalid list response")
+FULL_PAGE = 1000  # keys; where a page has more, it is a multiple of that
 BEYOND = "\ufffd"  # sorts behind every key in everyday use, and every store takes it
+
+Told = TypeVar("Told")
 
 
 def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.RecordBatch]:
     """Keys below ``root``, believing that the store lists in byte order, and checking that it does."""
     folder = (root + prefix).rpartition("/")[0]
     last = ""
-    for page in pages(client, folder, root + offset(prefix, after)):
-        rows = pa.record_batch(page)
-        keys = rows.column("path")
+    for page in to_the_end(client, folder, root + offset(prefix, after)):
+        keys = page.column("path")
         ordered = pa.concat_arrays([pa.array([last], keys.type), keys])
         if not pc.all(pc.less(ordered[:-1], ordered[1:])).as_py():
             raise StorageFailed(
@@ -43,14 +54,14 @@ def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.Reco
                 "set DESILT_LISTING=walk to list it folder by folder"
             )
         last = keys[-1].as_py()
-        yield chosen(rows, root, prefix, after)
+        yield chosen(page, root, prefix, after)
         if last > root + prefix and not last.startswith(root + prefix):
             return
 
 
 def walk(client: Client, root: str, folder: str, prefix: str, after: str) -> Iterator[pa.RecordBatch]:
     """Keys below ``folder`` (empty, or ending in a slash), whatever order the store has."""
-    found = obstore.list_with_delimiter(client, (root + folder) or None, return_arrow=True)
+    found = in_whole(lambda: obstore.list_with_delimiter(client, (root + folder) or None, return_arrow=True))
     rows = chosen(pa.table(found["objects"]).combine_chunks(), root, max(prefix, folder, key=len), after)
     rows = rows.sort_by("key")
     keys = rows.column("key").to_pylist()
@@ -89,6 +100,44 @@ def regrouped(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             waiting.clear()
     if any(each.num_rows for each in waiting):
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def to_the_end(client: Client, folder: str, start: str) -> Iterator[pa.RecordBatch]:
+    """Pages of what comes after ``start``, all there are.
+
+    A server that says no more after a full page is asked whether there is more: some say that there is, but not how to
+    ask for it, and obstore takes that for the end.
+    """
+    pauses = iter(PAUSES)
+    while True:
+        rows = 0
+        try:
+            for page in pages(client, folder, start):
+                yield (batch := pa.record_batch(page))
+                rows, start, pauses = rows + batch.num_rows, batch["path"][-1].as_py(), iter(PAUSES)
+        except GenericError as error:
+            pause_after(error, pauses)
+            continue
+        if rows == 0 or rows % FULL_PAGE:
+            return
+
+
+def in_whole(ask: Callable[[], Told]) -> Told:
+    """What ``ask`` tells, asked again where its answer was cut off."""
+    pauses = iter(PAUSES)
+    while True:
+        try:
+            return ask()
+        except GenericError as error:
+            pause_after(error, pauses)
+
+
+def pause_after(error: GenericError, pauses: Iterator[float]) -> None:
+    """Wait, if ``error`` is one that obstore does not try again by itself, and it may be over soon; else raise it."""
+    pause = next(pauses, None) if any(sign in str(error) for sign in CUT_OFF) else None
+    if pause is None:
+        raise error
+    time.sleep(pause * random.uniform(0.5, 1.5))
 
 
 def pages(client: Client, folder: str, start: str) -> Iterator[object]:

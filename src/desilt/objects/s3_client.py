@@ -1,7 +1,6 @@
 """S3 by boto3, for what obstore cannot do: tags, rules of buckets, batch jobs, copies that leave tags behind.
 
-Settings come from the environment variables that obstore reads. Where boto3 reads files
-of the user's too, those count only if the environment names no keys.
+Settings and keys are those that obstore is given: see :mod:`desilt.objects.aws`.
 """
 
 import base64
@@ -14,7 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from desilt.errors import DesiltError, NotFound, StorageFailed
-from desilt.objects.buckets import ANSWER, CONNECT, endpoint, first_line
+from desilt.objects import aws
+from desilt.objects.aws import is_set
+from desilt.objects.buckets import ANSWER, CONNECT, first_line
+from desilt.objects.s3_refusals import explained
 
 ATTEMPTS = 8
 CONNECTIONS = 32
@@ -36,9 +38,8 @@ def s3control_client() -> Any:
 def shared(service: str, bucket: str) -> Any:
     """Made once, whoever comes first; never shared with a forked child, where two would read each other's answers."""
     process = os.getpid()
-    environment = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
     with LOCKS.setdefault(process, threading.Lock()):
-        return made(service, bucket, process, environment)
+        return made(service, bucket, process, aws.environment())
 
 
 @lru_cache(maxsize=16)
@@ -47,24 +48,25 @@ def made(service: str, bucket: str, _process: int, _environment: tuple[tuple[str
     from botocore import UNSIGNED
     from botocore.config import Config
 
-    server = endpoint("s3")
-    style = "path" if server else "auto"
-    if server and is_set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST"):  # obstore wants the bucket in the endpoint then
-        server, style = server.replace(f"://{bucket}.", "://", 1), "virtual"
+    server, virtual = aws.endpoint(), aws.is_virtual(bucket)
+    if server and virtual:
+        server = aws.without_bucket(server, bucket)
     if service == "s3control":
         server = os.environ.get("AWS_ENDPOINT_URL_S3_CONTROL") or server
     config = Config(
-        region_name=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
+        region_name=aws.region(),
         retries={"mode": "standard", "total_max_attempts": ATTEMPTS},  # waits longer each time, by chance
         connect_timeout=CONNECT.total_seconds(),
         read_timeout=ANSWER.total_seconds(),
         max_pool_connections=CONNECTIONS,
-        s3={"addressing_style": style},
+        s3={"addressing_style": "virtual" if virtual else "path"},
+        ignore_configured_endpoint_urls=True,  # those that count are in `server`
         request_checksum_calculation="when_required",  # what else speaks like S3 may not know them
         response_checksum_validation="when_required",
         **({"signature_version": UNSIGNED} if is_set("AWS_SKIP_SIGNATURE") else {}),
     )
-    client = boto3.Session().client(service, endpoint_url=server, config=config, **keys())
+    session = boto3.Session(botocore_session=aws.files()) if aws.files() else boto3.Session()
+    client = session.client(service, endpoint_url=server, config=config, **keys())
     if service == "s3control" and server and not (urlsplit(server).hostname or "").endswith(AMAZON):
         host = urlsplit(server).netloc
         client.meta.events.register("before-call.s3-control", lambda params, **_: keep_host(params, host))
@@ -77,7 +79,7 @@ def keep_host(request: dict[str, Any], host: str) -> None:
 
 
 def keys() -> dict[str, str]:
-    """The keys that the environment names; without any, boto3 looks where else there may be some."""
+    """The keys that the environment names; without any, boto3 looks where :class:`aws.Keys` does."""
     if not os.environ.get("AWS_ACCESS_KEY_ID"):
         return {}
     found = {
@@ -103,10 +105,6 @@ def encryption() -> dict[str, Any]:
     return told
 
 
-def is_set(name: str) -> bool:
-    return os.environ.get(name, "").lower() in ("1", "true", "on", "yes", "y")
-
-
 @contextmanager
 def failures(uri: str, doing: str, key: str) -> Iterator[None]:
     """What boto3 raises inside, as an error of ours."""
@@ -125,6 +123,10 @@ def failure(uri: str, doing: str, key: str, error: Exception) -> DesiltError:
         return StorageFailed(f"there is no bucket for {uri}; create it, or mend the URI")
     if code in MISSING:
         return NotFound("object", key)
+    if told := explained(uri, f"{code} {error}"):
+        return StorageFailed(told)
+    if "NoCredentials" in type(error).__name__:
+        return StorageFailed(f"{uri} cannot be asked: {aws.NO_KEYS}")
     if status in (401, 403) or "Credential" in type(error).__name__:
         return StorageFailed(f"{doing} {key!r} in {uri} was not allowed; check the keys and what they may do")
     return StorageFailed(f"{doing} {key!r} in {uri} failed: {first_line(error)}; check the network and the endpoint")

@@ -120,10 +120,21 @@ TABLES = (
         value TEXT NOT NULL,      -- JSON
         PRIMARY KEY (repository, job)
     )""",
+    """CREATE TABLE delete_budgets ( -- where sweeps are told how fast to delete; no row: nobody ever was
+        repository TEXT PRIMARY KEY,
+        given_out {int} NOT NULL, -- microseconds from then on in which somebody has the right to delete
+        as_of {int} NOT NULL      -- by the database's clock
+    )""",
 )
 """What is remembered of work on repositories, wherever these are."""
 
-STEPS: tuple[Step, ...] = ()
+
+def share_deletes(_tx: Transaction, run: Run) -> None:
+    """Sweeps share one budget of deletes. An older desilt that is still open knows of no limit, and needs none."""
+    run("CREATE TABLE delete_budgets (repository TEXT PRIMARY KEY, given_out {int} NOT NULL, as_of {int} NOT NULL)")
+
+
+STEPS: tuple[Step, ...] = (share_deletes,)
 """From each version to the next, for databases of records alone."""
 
 

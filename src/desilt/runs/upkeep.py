@@ -25,7 +25,12 @@ class StepState(StrEnum):
     NOT_TRIED = "not tried"  # something stopped everything before
 
 
-IN_SECTION = {"--max-share": "max_share", "--max-objects": "max_objects", "--allow-empty": "allow_empty"}
+IN_SECTION = {
+    "--max-share": "max_share",
+    "--max-objects": "max_objects",
+    "--allow-empty": "allow_empty",
+    "--max-deletes-per-second": "max_deletes_per_second",
+}
 ON_COMMAND = ("--confirm", "--clock-is-right")
 STOPPED = (StepState.REFUSED, StepState.WAITS, StepState.FAILED, StepState.NOT_TRIED)
 

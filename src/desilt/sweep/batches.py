@@ -29,6 +29,7 @@ from desilt.runs import plan_files
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.steps import Action, PlanFile, RemoveObjects, TakeCommits
+from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, delete, now
 from desilt.sweep.outcome import HELD_AGAIN, MARKED, OUTCOME, write_outcome
 from desilt.sweep.sweep import Sweep
@@ -57,6 +58,7 @@ class SweepPiece:
     first: int  # the number of the file's first batch
     numbers: range  # of the batches to sweep
     sent_at: datetime  # by the driver's clock
+    per_second: int | None = None  # how many may go, by all tasks together
 
 
 def remove(sweep: Sweep, step: RemoveObjects) -> None:
@@ -87,7 +89,9 @@ def pieces(sweep: Sweep, step: RemoveObjects, done: set[int]) -> list[SweepPiece
         for at in range(first, last if file in step.files else first, BATCHES_TO_A_PIECE):
             numbers = range(at, min(at + BATCHES_TO_A_PIECE, last))
             if not done.issuperset(numbers):
-                found.append(SweepPiece(opened, sweep.lock, light, file, step.tables, first, numbers, sent_at))
+                found.append(
+                    SweepPiece(opened, sweep.lock, light, file, step.tables, first, numbers, sent_at, sweep.per_second)
+                )
         first = last
     return found
 
@@ -105,7 +109,7 @@ def sweep_piece(piece: SweepPiece) -> int:
         for number, some in batches(rows, piece):
             batch = Batch(plan.run, number, some, since)
             try:
-                asked += sweep_batch(repository, piece.lock, plan, batch, held)
+                asked += sweep_batch(repository, piece.lock, plan, batch, held, piece.per_second)
             except BatchOver:  # by another try of this very piece: Spark gives one out again that is slow, or lost
                 asked += asked_by_another(repository, batch)
     return asked
@@ -126,7 +130,9 @@ def batches(rows: pa.Table, piece: SweepPiece) -> Iterator[tuple[int, pa.Table]]
         yield number, rows.slice(place * piece.plan.batch, piece.plan.batch).combine_chunks()
 
 
-def sweep_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, held: Held) -> int:
+def sweep_batch(
+    repository: Repository, lock: Lock, plan: Plan, batch: Batch, held: Held, per_second: int | None = None
+) -> int:
     """One batch, from where it was left; how many objects were asked for."""
     gate = repository.gate
     with repository.records.read() as tx:
@@ -142,13 +148,13 @@ def sweep_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, he
     asked = [address for address in batch.rows["address"].to_pylist() if address not in back]
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
     keys = [repository.prefix + address for address in asked]
-    purging = purging_of(repository, plan, batch)
+    purging, budget = purging_of(repository, plan, batch), Budget(repository, per_second, time.sleep)
     if plan.action is Action.MARK:  # it is hidden by now, and nothing happens to the object yet
         outcomes = [Outcome(key, Result.REMOVED) for key in keys]
     elif purging is not None:
-        outcomes = purging.remove(keys, sure=sure, sleep=time.sleep) if keys else []
+        outcomes = purging.remove(keys, sure=sure, budget=budget) if keys else []
     else:
-        outcomes = delete(repository.store, keys, trash=trash, sure=sure, sleep=time.sleep) if keys else []
+        outcomes = delete(repository.store, keys, trash=trash, sure=sure, budget=budget) if keys else []
     if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
         outcomes = [Outcome(one.key, Result.REMOVED) if one.result is Result.GONE else one for one in outcomes]
     file = f"{batch.number:08d}-{secrets.token_hex(4)}.parquet"

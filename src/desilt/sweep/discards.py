@@ -18,20 +18,29 @@ from desilt.records.removals import State
 from desilt.repository.hard_delete import Claim, HardDelete
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
+from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, delete, now
 from desilt.sweep.outcome import OUTCOME, write_outcome
 
 log = logger(__name__)
+PACED_SECONDS = 60  # for which a slow worker claims at most: a claim that takes too long is another's
 CLAIMED = "claimed"
 """The result of an object that was about to be removed."""
 
 
 def remove(
-    repository: Repository, hard_delete: HardDelete, run: RunRow, number: int, folder: Folder
+    repository: Repository,
+    hard_delete: HardDelete,
+    run: RunRow,
+    number: int,
+    folder: Folder,
+    per_second: int | None = None,
 ) -> BatchRow | None:
     """Claim some of what is due, and remove it; what came of it, or None if there was nothing to claim."""
     began = now()
-    claim = hard_delete.claim(run, number, most=repository.store.delete_batch)
+    at_once = repository.store.delete_batch
+    most = at_once if per_second is None else min(at_once, per_second * PACED_SECONDS)
+    claim = hard_delete.claim(run, number, most=most)
     if claim is None:
         return None
     if strange := [one.address for one in claim.stones if not repository.layout.is_object(one.address)]:
@@ -39,7 +48,8 @@ def remove(
     going = [Outcome(repository.prefix + one.address, Result.FAILED) for one in claim.stones]
     write_outcome(repository.store, f"{folder.claimed}{number:08d}.parquet", told(claim, going, CLAIMED))
     sure = Sure(lambda: hard_delete.sure(claim), since=began)
-    outcomes = delete(repository.store, [one.key for one in going], trash=None, sure=sure, sleep=time.sleep)
+    budget = Budget(repository, per_second, time.sleep)
+    outcomes = delete(repository.store, [one.key for one in going], trash=None, sure=sure, budget=budget)
     outcomes = [_ours(one, stone.state) for one, stone in zip(outcomes, claim.stones, strict=True)]
     file = f"{number:08d}-{secrets.token_hex(4)}.parquet"
     write_outcome(repository.store, folder.outcome + file, told(claim, outcomes))

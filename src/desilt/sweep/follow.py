@@ -69,7 +69,10 @@ def pieces(
     now = sweep.repository.clock()
     found = batches_of(sweep.repository, *states)
     return [
-        MarkedPiece(Access(sweep.repository), sweep.lock, run, numbers, tags, before or now, step.spared, step.since)
+        MarkedPiece(
+            *(Access(sweep.repository), sweep.lock, run, numbers, tags, before or now, step.spared, step.since),
+            per_second=sweep.per_second,
+        )
         for run, numbers in found
     ]
 

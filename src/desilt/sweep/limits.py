@@ -21,12 +21,16 @@ class Limits:
     confirm: bool = False
     after_restore: bool = False
     clock_is_right: bool = False
+    max_deletes_per_second: int | None = None  # of all executors together
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_share <= 1:  # what is no number is neither
             raise BadRequest(f"'max_share' is {self.max_share}; give a share from 0 to 1, or such as '30%'")
         if self.max_objects is not None and self.max_objects < 0:
             raise BadRequest(f"'max_objects' is {self.max_objects}; give how many may go, 0 for none")
+        if self.max_deletes_per_second is not None and self.max_deletes_per_second < 1:
+            fact = f"'max_deletes_per_second' is {self.max_deletes_per_second}"
+            raise BadRequest(f"{fact}; give how many may go in a second, at least 1")
 
     def words(self) -> str:
         """What to write behind a command for it to have these limits."""
@@ -56,3 +60,5 @@ class Limits:
             yield "--after-restore"
         if self.clock_is_right:
             yield "--clock-is-right"
+        if self.max_deletes_per_second is not None:
+            yield f"--max-deletes-per-second {self.max_deletes_per_second}"

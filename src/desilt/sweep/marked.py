@@ -35,6 +35,7 @@ class MarkedPiece:
     before: datetime  # what was marked by then has waited long enough; or was restored since then
     spared: tuple[HeldFile, ...]
     since: Revision  # when people's orders were read
+    per_second: int | None = None  # how many objects may go, by all tasks together
 
 
 def batches_of(repository: Repository, *states: State) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -18,7 +18,8 @@ from desilt.records.removals import IN_TRASH, State, Tombstone
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Revision
 from desilt.runs.folder import trash_of
-from desilt.sweep.delete import Sure, now
+from desilt.sweep.budget import Budget
+from desilt.sweep.delete import Sure, delete, now
 
 GONE = (State.REMOVED, State.GONE)  # by a purge that was cut off
 
@@ -32,6 +33,7 @@ class Heap:
     run: str
     folder: str  # in the run's trash
     since: Revision  # when people's orders were read
+    per_second: int | None = None  # how many objects may go, by all tasks together
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def purge(heap: Heap) -> Purged:
     trash = trash_of(repository.prefix, heap.run)
     if not heap.folder.startswith(trash):
         raise AssertionError(f"{heap.folder} is not in the trash of run {heap.run}")
-    total = Purged()
+    total, budget = Purged(), Budget(repository, heap.per_second)
     found = _found(repository, heap)
     while some := dict(islice(found, repository.store.delete_batch)):
         repository.gate.check()
@@ -64,7 +66,7 @@ def purge(heap: Heap) -> Purged:
             stones = tombstones.recorded(tx, repository.uid, [key.removeprefix(trash) for key in some])
             going = [key for key in some if _goes(repository, heap, stones.get(key.removeprefix(trash)))]
             tombstones.purged(tx, repository.uid, heap.run, _last(repository, trash, going, stones))
-        outcomes = repository.store.delete_many(going, between=sure.check) if going else []
+        outcomes = delete(repository.store, going, trash=None, sure=sure, budget=budget) if going else []
         gone = [one.key for one in outcomes if one.result is not Result.FAILED]
         amount = sum(some[key] for key in gone)
         total += Purged(len(gone), amount, len(going) - len(gone), len(some) - len(going))

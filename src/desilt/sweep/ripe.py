@@ -12,6 +12,7 @@ from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.removals import State
 from desilt.repository.protocol import Repository
+from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, delete, now
 from desilt.sweep.marked import MarkedPiece, as_ordered, check_lock, looked_at, spared
 
@@ -59,7 +60,8 @@ def _remove(repository: Repository, piece: MarkedPiece, number: int) -> Cleared:
         marks.remark(tx, repository.uid, piece.run, going, State.REMOVING, only=[State.MARKED])
     keys = [repository.prefix + address for address in going]
     sure = Sure(lambda: check_lock(repository, piece.lock), since=began)
-    outcomes = delete(repository.store, keys, trash=None, sure=sure, sleep=time.sleep) if keys else []
+    budget = Budget(repository, piece.per_second, time.sleep)
+    outcomes = delete(repository.store, keys, trash=None, sure=sure, budget=budget) if keys else []
     went = [one.key.removeprefix(repository.prefix) for one in outcomes if one.result is not Result.FAILED]
     with repository.records.write() as tx:
         locks.check(tx, piece.lock)

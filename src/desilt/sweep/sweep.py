@@ -20,6 +20,7 @@ class Sweep:
     lock: Lock
     executor: Executor
     tables: bool = False  # whether its job may remove ranges and metaranges
+    per_second: int | None = None  # how many objects may go in a second, whoever deletes them; None: as many as can
 
     @property
     def folder(self) -> Folder:

@@ -19,6 +19,7 @@ from desilt.records.removals import MARKS, State
 from desilt.repository.protocol import Repository
 from desilt.runs.plan import Plan
 from desilt.runs.steps import TidyFiles
+from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, now
 from desilt.sweep.sweep import Sweep
 
@@ -51,11 +52,13 @@ def tidy(sweep: Sweep, step: TidyFiles) -> None:
 
     look()
     sure, still = Sure(look, since=now()), needed(repository) | {plan.run}
+    budget = Budget(repository, sweep.per_second)
     for group in step.files:
         keys = _keys(repository, plan, group.keys, still)
         while some := list(islice(keys, repository.store.delete_batch)):
-            sure.check()
-            repository.store.delete_many(some)
+            for portion in budget.portions(some):
+                sure.check()
+                repository.store.delete_many(portion)
 
 
 def _keys(repository: Repository, plan: Plan, names: Sequence[str], still: set[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ try that was cut off is counted with the one that goes on.
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
@@ -25,6 +25,7 @@ from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Amount
 from desilt.runs.steps import Action
 from desilt.sweep import delete
+from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure
 from desilt.sweep.outcome import read_outcome, write_outcome
 
@@ -99,18 +100,18 @@ class Purging:
     going: dict[tuple[str, str], Version] = field(default_factory=dict)
     gone: set[tuple[str, str]] = field(default_factory=set)
 
-    def remove(self, keys: Sequence[str], *, sure: Sure, sleep: Callable[[float], None]) -> list[Outcome]:
+    def remove(self, keys: Sequence[str], *, sure: Sure, budget: Budget) -> list[Outcome]:
         """What came of each of ``keys``, in order: all of them condemned by this batch, and by nothing else."""
         self.going |= {(one.key, one.id): one for one in recorded(self.store, self.place)}
         found: dict[str, Outcome] = {}
         rest = list(dict.fromkeys(keys))
         for pause in (*delete.PAUSES, None):
-            outcomes = self._tried(rest, sure)
+            outcomes = [one for some in budget.portions(rest) for one in self._tried(some, sure)]
             found |= {one.key: _ours(one) if one.key in found else one for one in outcomes}
             rest = [one.key for one in outcomes if one.result is Result.FAILED]
             if not rest or pause is None:
                 break
-            sleep(pause)
+            delete.wait(pause, budget)
         found |= {one.key: _ours(one) for one in self._looked_at(rest, found, sure)}
         return [found[key] for key in keys]
 

@@ -35,7 +35,7 @@ from desilt.runs.report import Amount, Objection, Report
 from desilt.runs.upkeep import FILE, PAGE, STOPPED, StepReport, StepState, UpkeepReport
 from desilt.sweep.limits import Limits
 from desilt.sweep.purge import Purged
-from desilt.upkeep.document import DOCUMENT, POLICY, TRASH, StepWish, Upkeep
+from desilt.upkeep.document import DOCUMENT, PACE, POLICY, TRASH, StepWish, Upkeep
 from desilt.upkeep.due import due_at
 from desilt.upkeep.outcomes import cut_off, finished, ordered_to_stay, told
 from desilt.upkeep.overlap import freed_besides
@@ -89,7 +89,9 @@ class Chain:
             self.done.extend(cut_off(self.repository, row) for row in left)
             return
         try:
-            reports = runner.finish_all(self.repository, self.executor, Limits(clock_is_right=self.clock_is_right))
+            paces = [step.limits[PACE] for step in self.upkeep.steps if step.limits.get(PACE)]
+            limits = Limits(clock_is_right=self.clock_is_right, max_deletes_per_second=min(paces, default=None))
+            reports = runner.finish_all(self.repository, self.executor, limits)
         except DesiltError as reason:
             self.done.append(self._stopped_by(left[0].job if left else UPKEEP, reason))
             return
@@ -192,7 +194,13 @@ class Chain:
             would, held = due_to_go(self.repository, self.executor, age, clock_is_right=right)
             state = StepState.PLANNED if would.objects else StepState.NOTHING
             return StepReport(step.name, state, ordered_to_stay(held), planned=would)
-        found = empty(self.repository, self.executor, older_than=age, clock_is_right=self.clock_is_right)
+        found = empty(
+            self.repository,
+            self.executor,
+            older_than=age,
+            clock_is_right=self.clock_is_right,
+            max_deletes_per_second=step.limits.get(PACE),
+        )
         gone = sum(found.values(), Purged())
         if gone.failed:
             self._note(PARTLY)

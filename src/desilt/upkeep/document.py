@@ -27,7 +27,8 @@ HOUR = timedelta(hours=1)
 TRASH = "trash"
 DESCRIPTION, EVERY, ENABLED, TO = "description", "every", "enabled", "to"
 POLICY, DOCUMENT = "policy", "document"  # what lifecycle and retention go by, if it is written here
-LIMITS = ("max_share", "max_objects", "allow_empty")  # others are said once, not for ever
+OLDER_THAN, PACE = "older_than", "max_deletes_per_second"
+LIMITS = ("max_share", "max_objects", "allow_empty", PACE)  # others are said once, not for ever
 UpkeepLike = Mapping[str, Any] | os.PathLike[str] | str
 
 
@@ -121,25 +122,33 @@ def _step(name: str, section: object) -> StepWish | None:
         return None
     told = {word: value for word, value in said.items() if word != ENABLED}
     if name == TRASH:
-        fields(name, told, ("older_than",))
-        age = _span(name, told, "older_than") if told else HOUR
+        fields(name, told, (OLDER_THAN, PACE))
+        age = _span(name, told, OLDER_THAN) if OLDER_THAN in told else HOUR
         if age < HOUR:
-            raise bad(name, f"older_than is {told['older_than']}", "write at least 1h: what was just moved there stays")
-        return StepWish(name, {"older_than": age} if told else {})
+            raise bad(name, f"older_than is {told[OLDER_THAN]}", "write at least 1h: what was just moved there stays")
+        return StepWish(name, {OLDER_THAN: age} if OLDER_THAN in told else {}, _limits(name, told))
     job = registry.find(name)
     can = [word for word in job.words if word not in ASKED and word not in SAID_ONCE]
     known = [*can, *([] if job.traits.no_way_back else [TO]), EVERY, *LIMITS]
     fields(name, told, known)
     try:
         words = _words(job, {word: told[word] for word in can if word in told})
-        limits = {word: options_of(Limits)[word].read(told[word]) for word in LIMITS if word in told}
-        Limits(**limits)  # refuses what is no limit
         if TO in told:
             words["action"] = str(told[TO])
         job.ask(**words)  # refuses what it cannot be told
     except BadRequest as error:
         raise BadRequest(f"{name}: {error}") from None
-    return StepWish(name, words, limits, _span(name, told, EVERY) if EVERY in told else None)
+    return StepWish(name, words, _limits(name, told), _span(name, told, EVERY) if EVERY in told else None)
+
+
+def _limits(name: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a section, if they can be limits."""
+    try:
+        found = {word: options_of(Limits)[word].read(told[word]) for word in LIMITS if word in told}
+        Limits(**found)
+    except BadRequest as error:
+        raise BadRequest(f"{name}: {error}") from None
+    return found
 
 
 def _words(job: Job[Any], told: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from desilt.errors import InvalidUri, Locked, NewerSchema, StorageFailed, Unread
 from desilt.lake import Lake
 from desilt.lake import schema as lake_schema
 from desilt.lake.lake import Location
-from desilt.records import holds, ledger, locks, policies, removals, schema, watermarks
+from desilt.records import budget, holds, ledger, locks, policies, removals, schema, watermarks
 from desilt.records.database import open_database
 from desilt.records.opening import open_records
 from patience import FOR_EVER
@@ -99,6 +99,7 @@ def test_everything_that_is_recorded_has_its_place(database_url):
             policies.write(tx, REPOSITORY, "lifecycle", {"rules": []}, ["much"], at=NOW)
             holds.add(tx, REPOSITORY, hold)
             watermarks.write(tx, REPOSITORY, "gc", "run-1", {})
+            assert budget.lease(tx, REPOSITORY, 1.0) == 0.0
         with database.write() as tx:
             removals.settle(tx, REPOSITORY, "run-1", 0, removals.State.REMOVED)
             assert ledger.write_result(tx, REPOSITORY, "run-1", ledger.BatchRow(0, "0.parquet", 1, 1), at=NOW)
@@ -122,7 +123,7 @@ def test_tables_are_those_a_lake_has_for_its_records(new_url):
     of_lake, of_records = (state_of(url)[0] for url in urls)
     assert of_records.items() <= of_lake.items()
     assert set(of_records) == {
-        "settings", "locks", "runs", "batches", "tombstones", "policies", "holds", "watermarks",
+        "settings", "locks", "runs", "batches", "tombstones", "policies", "holds", "watermarks", "delete_budgets",
     }  # fmt: skip
 
 

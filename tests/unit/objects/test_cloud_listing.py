@@ -4,6 +4,7 @@ import socket
 
 import pyarrow as pa
 import pytest
+from obstore.exceptions import GenericError
 
 from desilt.errors import StorageFailed
 from desilt.objects import cloud_listing
@@ -98,3 +99,77 @@ def test_a_server_that_is_slow_to_say_what_it_is_is_not_taken_for_another(monkey
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(StorageFailed, match="does not say what it is"):
             cloud_listing.must_walk("s3")
+
+
+def test_a_server_that_forgets_to_say_how_to_go_on_is_asked_for_the_rest(monkeypatch):
+    """Some know only the older way to list: they say that there is more, and obstore hears that this is the end."""
+    there = [f"r/{number:05d}" for number in range(3000)]
+    asked = []
+
+    def pages(_client, _folder, start):
+        asked.append(start)
+        if some := [key for key in there if key > start][:1000]:
+            yield page(*some)
+
+    monkeypatch.setattr(cloud_listing, "pages", pages)
+    assert keys("r/", "", "") == [key.removeprefix("r/") for key in there]
+    assert asked == ["r/", "r/00999", "r/01999", "r/02999"]
+
+
+def test_one_whose_last_page_is_not_full_is_not_asked_again(monkeypatch):
+    asked = []
+
+    def pages(_client, _folder, start):
+        asked.append(start)
+        yield page("r/a", "r/b")
+
+    monkeypatch.setattr(cloud_listing, "pages", pages)
+    assert keys("r/", "", "") == ["a", "b"]
+    assert asked == ["r/"]
+
+
+def test_a_page_that_is_cut_off_is_asked_for_from_the_last_key_that_came(monkeypatch):
+    monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0))
+    asked = []
+
+    def pages(_client, _folder, start):
+        asked.append(start)
+        if start == "r/b":
+            yield page("r/c")
+            return
+        yield page("r/a", "r/b")
+        raise GenericError("Generic S3 error: Error getting list response body: HTTP error")
+
+    monkeypatch.setattr(cloud_listing, "pages", pages)
+    assert keys("r/", "", "") == ["a", "b", "c"]
+    assert asked == ["r/", "r/b"]
+
+
+def test_one_that_never_comes_whole_is_an_error_and_not_the_end(monkeypatch):
+    monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0))
+    asked = []
+
+    def pages(_client, _folder, start):
+        asked.append(start)
+        if start == "r/":
+            yield page("r/a")
+        raise GenericError("Generic S3 error: Got invalid list response: unexpected `Event::Eof`")
+
+    monkeypatch.setattr(cloud_listing, "pages", pages)
+    with pytest.raises(GenericError):
+        keys("r/", "", "")
+    assert asked == ["r/", "r/a", "r/a"]
+
+
+def test_what_obstore_has_tried_again_by_itself_is_not(monkeypatch):
+    asked = []
+
+    def pages(_client, _folder, start):
+        asked.append(start)
+        yield from ()
+        raise GenericError("Generic S3 error: Error performing GET in 9s, after 8 retries - HTTP error: error sending")
+
+    monkeypatch.setattr(cloud_listing, "pages", pages)
+    with pytest.raises(GenericError):
+        keys("r/", "", "")
+    assert asked == ["r/"]

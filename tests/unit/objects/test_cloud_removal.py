@@ -3,7 +3,7 @@
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from xml.sax.saxutils import unescape
+from xml.sax.saxutils import escape, unescape
 
 import pytest
 
@@ -17,7 +17,7 @@ class Bucket:
     """Objects by key; ``refuse`` maps what a key ends with to the status and code of its refusal."""
 
     def __init__(self):
-        self.objects, self.refuse, self.bulk = {}, {}, True
+        self.objects, self.refuse, self.bulk, self.out_of_order = {}, {}, True, False
         self.asked = []
 
     def answer(self, method, path, body, copied):
@@ -39,13 +39,17 @@ class Bucket:
     def delete(self, keys):
         if not self.bulk:
             return 404, "<html>no such page</html>"
+        if self.out_of_order:
+            return 500, "<Error><Code>InternalError</Code></Error>"
         rows = []
-        for key in map(unescape, keys):
+        for key in (unescape(key, {"&apos;": "'", "&quot;": '"'}) for key in keys):
             if refusal := self.refusal(key):
-                rows.append(f"<Error><Key>{key}</Key><Code>{refusal[1]}</Code><Message>no,\nno</Message></Error>")
+                rows.append(
+                    f"<Error><Key>{escape(key)}</Key><Code>{refusal[1]}</Code><Message>no,\nno</Message></Error>"
+                )
             else:
                 self.objects.pop(key, None)
-                rows.append(f"<Deleted><Key>{key}</Key></Deleted>")
+                rows.append(f"<Deleted><Key>{escape(key)}</Key></Deleted>")
         return 200, f"<DeleteResult>{''.join(rows)}</DeleteResult>"
 
     def refusal(self, key):
@@ -64,7 +68,7 @@ def bucket(monkeypatch):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             status, text = served.answer(self.command, self.path, body, self.headers.get("x-amz-copy-source"))
             self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
+            self.send_header("Content-Length", str(len(text.encode())))
             self.send_header("Last-Modified", "Tue, 20 Jan 1998 12:00:00 GMT")
             self.send_header("ETag", '"x"')
             self.end_headers()
@@ -108,8 +112,8 @@ def test_one_request_removes_all(bucket, store):
     ("status", "code", "result", "detail"),
     [
         (403, "AccessDenied", FAILED, "removing 'b' in s3://bucket/r was not allowed; check the keys"),
-        (500, "InternalError", FAILED, "500 Internal Server Error"),
-        (503, "SlowDown", FAILED, "503 Service Unavailable"),
+        (500, "InternalError", FAILED, "removing 'b' in s3://bucket/r failed: InternalError"),
+        (503, "SlowDown", FAILED, "removing 'b' in s3://bucket/r failed: SlowDown; the store has no time"),
         (409, "OperationAborted", FAILED, "removing 'b' in s3://bucket/r failed"),
         (404, "NoSuchKey", GONE, ""),
         (404, "NoSuchBucket", FAILED, "there is no bucket for s3://bucket/r; create it"),
@@ -163,12 +167,53 @@ def test_a_refusal_does_not_keep_the_rest_from_being_asked(bucket, store):
 
 def test_a_server_out_of_order_is_not_asked_a_thousand_times(bucket, store):
     bucket.refuse[""] = 500, "InternalError"
-    keys = [f"{number}" for number in range(1000)]
+    bucket.out_of_order = True
+    keys = [f"{number}" for number in range(1001)]
     for outcomes in (store.delete_many(keys), store.move_many([(key, f"to/{key}") for key in keys])):
         assert [(each.key, each.result) for each in outcomes] == [(key, FAILED) for key in keys]
         assert all("500 Internal Server Error" in each.detail for each in outcomes)
         assert outcomes[-1].detail.startswith("not tried, since the store did not answer before: ")
+    assert [method for method, _ in bucket.asked].count("POST") == 1
     assert len(bucket.asked) <= 3 * AT_ONCE
+
+
+def test_keys_that_the_server_has_no_time_for_are_not_asked_for_one_by_one(bucket, store):
+    bucket.refuse["-busy"] = 503, "SlowDown"
+    busy = [f"{number}-busy" for number in range(500)]
+    assert results(store.delete_many([*busy, "a", "b"])) == {**dict.fromkeys(busy, FAILED), "a": REMOVED, "b": REMOVED}
+    assert bucket.asked == [("POST", "/bucket?delete")]
+    assert sorted(bucket.objects) == ["r/c", "r/d"]
+
+
+def test_keys_are_told_apart_whatever_is_in_them(bucket, store):
+    names = ["a&b", "<Error>", "</DeleteResult>", "ä ö", "'\""]
+    bucket.objects = {f"r/{name}": name for name in names}
+    bucket.refuse["Error>"] = 503, "SlowDown"
+    assert results(store.delete_many(names)) == {**dict.fromkeys(names, REMOVED), "<Error>": FAILED}
+    assert list(bucket.objects) == ["r/<Error>"]
+
+
+@pytest.mark.parametrize("answer", ["", "<DeleteResult>", "<DeleteResult><Error><Key>", "what?"])
+def test_an_answer_that_is_cut_off_is_no_answer(bucket, store, answer):
+    def asked(method, path, body, copied, real=bucket.answer):
+        return (200, answer) if method == "POST" else real(method, path, body, copied)
+
+    bucket.answer = asked
+    assert results(store.delete_many(["a", "b"])) == {"a": FAILED, "b": FAILED}
+
+
+def test_a_key_that_the_answer_leaves_out_is_asked_for_alone(bucket, store):
+    def asked(method, path, body, copied, real=bucket.answer):
+        status, text = real(method, path, body, copied)
+        if method == "POST":
+            bucket.objects["r/b"] = "b"
+        return status, text.replace("<Deleted><Key>r/b</Key></Deleted>", "")
+
+    bucket.answer = asked
+    bucket.refuse["/c"] = 503, "SlowDown"
+    assert results(store.delete_many(["a", "b", "c"])) == {"a": REMOVED, "b": REMOVED, "c": FAILED}
+    assert ("DELETE", "/bucket/r/b") in bucket.asked
+    assert sorted(bucket.objects) == ["r/c", "r/d"]
 
 
 @pytest.mark.usefixtures("bucket")

@@ -25,6 +25,7 @@ from desilt.runs.folder import Folder
 from desilt.runs.report import Report
 from desilt.runs.steps import Action
 from desilt.sweep import discards
+from desilt.sweep.limits import Limits
 
 LASTS = timedelta(hours=1)  # a run of a worker that goes on; the next one begins then
 POLL_SECONDS = (1.0, 30.0)
@@ -48,6 +49,7 @@ class HardDeleteWorker:
     repository: Repository
     max_share: float | None = None  # None: as it was set
     watch: Watch = NOBODY
+    per_second: int | None = None  # how many objects may go, by all workers and sweeps together
     _run: Run | None = None
     _number: int = 0
     _tally: RemovedSoFar = field(default_factory=RemovedSoFar)
@@ -80,7 +82,7 @@ class HardDeleteWorker:
         folder = Folder(self.repository.store, self.repository.prefix, run)
         number, self._number = self._number, self._number + 1  # whatever becomes of it, no other claim has its number
         try:
-            done = discards.remove(self.repository, hard_delete, row, number, folder)
+            done = discards.remove(self.repository, hard_delete, row, number, folder, self.per_second)
         except BatchOver as reason:
             log.warning("%s; what is left of it is another worker's", reason)
             return 0
@@ -104,19 +106,28 @@ class HardDeleteWorker:
         return self._run
 
 
-def remove(repository: Repository, *, max_share: float | None = None, watch: Watch = NOBODY) -> Report | None:
+def remove(
+    repository: Repository,
+    *,
+    max_share: float | None = None,
+    max_deletes_per_second: int | None = None,
+    watch: Watch = NOBODY,
+) -> Report | None:
     """Remove all that is due by now; None if there is nothing."""
-    return HardDeleteWorker(repository, max_share, watch).work()
+    limits = Limits(max_deletes_per_second=max_deletes_per_second)
+    return HardDeleteWorker(repository, max_share, watch, limits.max_deletes_per_second).work()
 
 
 def keep_removing(
     repository: Repository,
     *,
     max_share: float | None = None,
+    max_deletes_per_second: int | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Report]:
     """Remove what is due, again and again; each time that something went, the report of the run so far."""
-    worker = HardDeleteWorker(repository, max_share)
+    limits = Limits(max_deletes_per_second=max_deletes_per_second)
+    worker = HardDeleteWorker(repository, max_share, per_second=limits.max_deletes_per_second)
     while True:
         try:
             report = worker.work()
