@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desilt.columns.buckets import HASH, MOST, ROWS_TO_A_BUCKET, around, deserved, every
-from desilt.columns.files import Files, HeldFile, opened, put
-from desilt.columns.hashing import bucket_of
+from desilt.columns.buckets import HASH, MOST, ROWS_TO_A_BUCKET, around, deserved, every, hashed, rising
+from desilt.columns.files import Files, HeldFile, opened, put, put_in_order
+from desilt.columns.hashing import address_hash, bucket_of
 from desilt.errors import NotReadBack
 from desilt.objects.memory import MemoryStore
 
@@ -97,3 +97,21 @@ def test_a_file_of_another_number_of_row_groups_is_refused():
     fewer = HeldFile(file.key, file.rows, file.footer, {name: of[:2] for name, of in file.sums.items()})
     with pytest.raises(NotReadBack, match="4 row groups, 2 were written"):
         opened(store, fewer)
+
+
+near = st.integers(0, 2**64 - 1) | edges | st.integers(0, 300) | st.integers(2**64 - 300, 2**64 - 1)
+
+
+@given(st.lists(near, max_size=300))
+def test_hashes_are_put_in_order_those_alike_as_they_lie(some):
+    values = np.array(some, np.uint64)
+    assert rising(values).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@given(st.lists(st.text(max_size=4), max_size=60))
+def test_rows_put_in_order_on_the_way_are_the_file_of_rows_that_were_in_order(addresses):
+    store, table = MemoryStore(), pa.table({"address": pa.array(addresses, pa.string()), "n": range(len(addresses))})
+    one = put(store, "key", hashed(table))
+    data = store.get("key")
+    assert put_in_order(store, "key", table, address_hash(table["address"].combine_chunks())) == one
+    assert store.get("key") == data

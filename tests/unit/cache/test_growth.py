@@ -13,6 +13,7 @@ from desilt.cache.known import sound
 from desilt.cache.ranges import FOLDER, distrust
 from desilt.columns.files import Files
 from desilt.errors import NotReadBack
+from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.testing.faults import After, Before, Crash, Steps, stepped
 from range_days import PREFIX, Days
 
@@ -199,3 +200,32 @@ def test_rows_of_tables_that_are_gone_are_left_behind_and_come_back_with_them(da
 def test_entries_of_a_file_that_nobody_wants_today_stay_if_their_tables_do(days):
     days.placed(wanted=days.wanted[:1])
     assert {owner.id for owner in merged(days).owners} == {one.id for one in days.wanted}
+
+
+@pytest.mark.parametrize("still_there", [True, False], ids=["replaced files there", "tidied up"])
+def test_a_range_that_comes_back_is_decoded_into_the_file_that_it_had(tmp_path, still_there):
+    """Which was replaced by one that dropped it: so now it counts again."""
+    days = Days(tmp_path)
+    for _ in range(3):
+        days.add(2)
+        days.placed()
+    gone = days.forget(1)
+    days.placed()
+    if not still_there:
+        one = merged(days)
+        days.store.delete_many([end for key in one.replaces for end in (key, key.replace(".parquet", ".json"))])
+    days.put_back(*gone)
+    assert days.held() == days.straight()
+    assert days.held() == days.straight()
+
+
+def test_a_range_that_two_files_have_is_taken_once(tmp_path):
+    days = Days(tmp_path)
+    days.add(2, 3, 4)
+    for some in (days.wanted[:2], days.wanted[1:], days.wanted[::2]):  # by runs that did not know of each other
+        range_cache.decode(range_cache._piece(days.store, PREFIX, RANGES, FOLDER, some))
+    files = sound(days.store, PREFIX + FOLDER, {})
+    (piece,) = growth.pieces(days.store.uri, PREFIX + FOLDER, files, [], {one.id for one in days.wanted})
+    growth.merge(piece)
+    assert sorted(owner.id for owner in merged(days).owners) == sorted(one.id for one in days.wanted)
+    assert days.held() == days.straight()

@@ -105,3 +105,12 @@ def test_the_id_depends_on_records_and_kind_and_on_nothing_else():
     )
     sliced = raw([(b"0", b"x"), *records, (b"z", b"x")]).slice(1, 2)
     assert write_table(sliced, kind="ranges").id == ids[0]
+
+
+@pytest.mark.parametrize("room", [1, 2_000, 100_000])
+def test_keys_that_need_much_room_are_decoded_in_parts(monkeypatch, room):
+    records = [(b"k" * (n % 700) + b"%06d" % n, b"v" * 50) for n in range(2_000)]
+    records.sort()
+    data = write_table(raw(records), kind="ranges").data
+    monkeypatch.setattr("desilt.sstable.decode.ROOM", room)
+    assert pairs_of(Table.from_bytes(data, "wide").read()) == records

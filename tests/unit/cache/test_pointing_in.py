@@ -1,0 +1,55 @@
+"""Which entries hold something of the repository, and by what name."""
+
+import pyarrow as pa
+import pytest
+
+from desilt.cache.ranges import CACHED, pointing_in
+from desilt.domain.entry import AddressType, Entry
+from desilt.sstable.columns import entry_columns
+from desilt.sstable.table import RAW
+from desilt.sstable.values import encode_entry
+
+PREFIX = "re+pos/(r)/"  # every sign in it means itself
+OLD, RELATIVE, FULL = AddressType
+
+
+def found(*entries):
+    """The addresses that entries hold, given by address and how it is to be read."""
+    values = [
+        encode_entry(Entry("", address, n, "s", n, address_type=kind)) for n, (address, kind) in enumerate(entries)
+    ]
+    keys = [b"%d" % n for n in range(len(values))]
+    records = pa.RecordBatch.from_arrays([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=RAW)
+    rows = pointing_in(entry_columns(records), PREFIX, 7)
+    assert rows.schema == CACHED
+    assert set(rows["owner"].to_pylist()) <= {7}
+    assert [b"%d" % size for size in rows["size_bytes"].to_pylist()] == rows["path"].to_pylist()
+    return rows["address"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "held"),
+    [
+        ("branches/a", RELATIVE, "branches/a"),
+        ("s3://b/x", RELATIVE, "s3://b/x"),
+        (f"s3://b/{PREFIX}x", RELATIVE, f"s3://b/{PREFIX}x"),
+        ("branches/a", OLD, "branches/a"),
+        ("s3://b/x", OLD, None),
+        (f"s3://b/{PREFIX}x", OLD, "x"),
+        ("branches/a", FULL, None),
+        (f"s3://b/{PREFIX}x", FULL, "x"),
+        (f"s3://b/{PREFIX}y/{PREFIX}x", FULL, "x"),
+        (f"s3://b\n/{PREFIX}x", FULL, "x"),
+        ("s3://b/reepos/(r)/x", FULL, None),
+        (PREFIX, FULL, ""),
+        ("", RELATIVE, ""),
+    ],
+)
+def test_an_address_inside_counts_as_it_is_and_a_whole_one_by_what_it_leads_to(address, kind, held):
+    plain = ("branches/plain", RELATIVE)
+    assert found(plain, (address, kind), plain) == [plain[0], *([] if held is None else [held]), plain[0]]
+    assert found((address, kind)) == ([] if held is None else [held])
+
+
+def test_nothing_holds_nothing():
+    assert found() == []
