@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from desilt.columns.folders import Totals, divided, summed, totals
+from desilt.columns.folders import Uploaded, divided, summed, totals
 from desilt.columns.layout import Layout
 from desilt.columns.together import together
 from desilt.domain.times import microseconds
@@ -44,7 +44,7 @@ class Breakdown:
         )
 
 
-def breakdown(rows: pa.Table, layout: Layout, now: datetime, uploaded: Totals | None = None) -> Breakdown:
+def breakdown(rows: pa.Table, layout: Layout, now: datetime, uploaded: Uploaded | None = None) -> Breakdown:
     """Rows of a PLAN, summed up; ``uploaded`` is what they come to by group, where that is known."""
     sizes, names = rows["size_bytes"].to_numpy(), list(AGES)
     there, objects, volume = summed(ages(rows["modified_at"], now), sizes)

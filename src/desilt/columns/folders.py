@@ -50,7 +50,7 @@ def by_folder(rows: pa.Table, question: Callable[[str], bool]) -> Flags:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class Uploaded:
     """What was uploaded to each of some groups ("" is none)."""
 
     groups: list[str]
@@ -58,12 +58,12 @@ class Totals:
     bytes: list[int]
 
 
-def totals(folders: pa.DictionaryArray, sizes: npt.NDArray[np.int64], of: Layout) -> Totals:
+def totals(folders: pa.DictionaryArray, sizes: npt.NDArray[np.int64], of: Layout) -> Uploaded:
     """The groups of folders that something lies in, and what."""
     groups = of.groups(folders.dictionary).dictionary_encode()
     places = groups.indices.to_numpy()[folders.indices.to_numpy()]
     there, objects, volume = summed(places, sizes)
-    return Totals(groups.dictionary.take(pa.array(there)).to_pylist(), objects.tolist(), volume.tolist())
+    return Uploaded(groups.dictionary.take(pa.array(there)).to_pylist(), objects.tolist(), volume.tolist())
 
 
 def summed(places: npt.NDArray[np.integer], sizes: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers]:

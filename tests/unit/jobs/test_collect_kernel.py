@@ -1,9 +1,11 @@
 """What only dead commits have, in one bucket."""
 
 from datetime import UTC, datetime
+from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +54,20 @@ def test_what_goes_is_what_only_dead_commits_have(tmp_path_factory, several, gon
     counts = sides.counted()
     assert counts.stored_objects == len(dead | live)
     assert counts.objects["", Reason.COMMITTED.value] == len(dead & live)
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["in several files", "in one file"])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("without", [True, False], ids=["one without a time", "all with a time"])
+def test_an_object_is_as_young_as_its_youngest_entry_says(tmp_path, order, apart, without):
+    times = [TIMES[1], TIMES[2], None if without else TIMES[1]]
+    some = [(ADDRESSES[0], DEAD, b"a", place, times[place]) for place in order]
+    store, files = open_store(str(tmp_path)), []
+    for number, entries in enumerate([[one] for one in some] if apart else [some]):
+        rows = pa.table([list(column) for column in zip(*entries, strict=True)], schema=CACHED)
+        files.append(OwnedFile(put(store, f"{number}", hashed(rows)), 3, frozenset({LIVE}), {DEAD: "dead"}))
+    (row,) = Sides(Files(store), files, Bucket(0, 1), np.zeros(0, np.uint64)).lone()[0].to_pylist()
+    assert (row["modified_at"], row["size_bytes"]) == ((None, 2) if without else (TIMES[2], 1))
 
 
 def test_the_ranges_with_something_of_their_own_below_a_held_prefix(tmp_path):

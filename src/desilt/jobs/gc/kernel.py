@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from desilt.columns.breakdown import breakdown
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, HeldFile, put
-from desilt.columns.folders import Flags, Totals, totals
+from desilt.columns.folders import Flags, Uploaded, totals
 from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
@@ -118,7 +118,7 @@ def count_kept(counts: Counts, rows: pa.Table, found: npt.NDArray[np.int8], over
         add(counts.done_bytes, zip(done.groups, done.bytes, strict=True))
 
 
-def count_gone(counts: Counts, gone: pa.Table, layout: Layout, reason: Reason = Reason.UNREFERENCED) -> Totals:
+def count_gone(counts: Counts, gone: pa.Table, layout: Layout, reason: Reason = Reason.UNREFERENCED) -> Uploaded:
     """Add what goes, by branch; and what that is."""
     found = totals(gone["folder"].combine_chunks(), gone["size_bytes"].to_numpy(), layout)
     value = reason.value  # looked up once: there may be thousands of branches
