@@ -213,8 +213,8 @@ def alternative(repo: LakeRepository, directory: Path) -> Callable[[], None]:
     table = {"filename": paths, "owner": pa.array(numbers, pa.int32()), "dead": dead}
     pq.write_table(pa.table(table), directory / "owners.parquet")
     question = f"""COPY (SELECT address, max(size_bytes) AS size_bytes, max(created_at) AS created_at,
-            'remove' AS verdict, 'collected' AS reason
-        FROM read_parquet({sorted(set(paths))}, filename = true) e
+            'remove' AS verdict, 'collected' AS reason, list(DISTINCT path) AS paths
+        FROM read_parquet({sorted(set(paths))}, filename = true, binary_as_string = true) e
         JOIN '{directory}/owners.parquet' o USING (filename, owner)
         GROUP BY address HAVING bool_and(dead))
         TO '{directory}/plan.parquet' (FORMAT parquet)"""

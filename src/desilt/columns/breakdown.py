@@ -1,7 +1,6 @@
 """What goes, summed up for whoever looks at a plan: by age, and by what it was uploaded to."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -9,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from desilt.columns.folders import Uploaded, divided, summed, totals
 from desilt.columns.layout import Layout
+from desilt.columns.together import together
 from desilt.domain.times import microseconds
 
 DAY = timedelta(days=1)
@@ -36,27 +37,26 @@ class Breakdown:
 
     def __add__(self, other: "Breakdown") -> "Breakdown":
         return Breakdown(
-            self.age_objects + other.age_objects,
-            self.age_bytes + other.age_bytes,
-            self.group_objects + other.group_objects,
-            self.group_bytes + other.group_bytes,
+            together(self.age_objects, other.age_objects),
+            together(self.age_bytes, other.age_bytes),
+            together(self.group_objects, other.group_objects),
+            together(self.group_bytes, other.group_bytes),
         )
 
 
-def breakdown(rows: pa.Table, layout: Layout, now: datetime) -> Breakdown:
-    """Rows of a PLAN, summed up."""
-    found = Breakdown()
-    sizes = rows["size_bytes"].to_numpy()
-    names = list(AGES)
-    for place, objects, size in summed(ages(rows["modified_at"], now), sizes):
-        found.age_objects[names[place]] += objects
-        found.age_bytes[names[place]] += size
-    groups = layout.groups(rows["address"].combine_chunks()).dictionary_encode()
-    uids = groups.dictionary.to_pylist()
-    for place, objects, size in summed(groups.indices.to_numpy(), sizes):
-        found.group_objects[uids[place]] += objects
-        found.group_bytes[uids[place]] += size
-    return found
+def breakdown(rows: pa.Table, layout: Layout, now: datetime, uploaded: Uploaded | None = None) -> Breakdown:
+    """Rows of a PLAN, summed up; ``uploaded`` is what they come to by group, where that is known."""
+    sizes, names = rows["size_bytes"].to_numpy(), list(AGES)
+    there, objects, volume = summed(ages(rows["modified_at"], now), sizes)
+    by_age = [names[place] for place in there.tolist()]
+    if uploaded is None:
+        uploaded = totals(divided(rows["address"].combine_chunks())[0], sizes, layout)
+    return Breakdown(
+        Counter(dict(zip(by_age, objects.tolist(), strict=True))),
+        Counter(dict(zip(by_age, volume.tolist(), strict=True))),
+        Counter(dict(zip(uploaded.groups, uploaded.objects, strict=True))),
+        Counter(dict(zip(uploaded.groups, uploaded.bytes, strict=True))),
+    )
 
 
 def ages(times: pa.ChunkedArray, now: datetime) -> npt.NDArray[np.int64]:
@@ -64,12 +64,3 @@ def ages(times: pa.ChunkedArray, now: datetime) -> npt.NDArray[np.int64]:
     since = microseconds(now) - times.cast(pa.int64()).fill_null(microseconds(now)).to_numpy()
     places: npt.NDArray[np.int64] = np.searchsorted(LIMITS, since, side="right")
     return places
-
-
-def summed(places: npt.NDArray[np.integer], sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Each place that there is, how often, and the sizes there, added up."""
-    counts = np.bincount(places)
-    totals = np.zeros(len(counts), np.int64)
-    np.add.at(totals, places, sizes)
-    for place in np.flatnonzero(counts).tolist():
-        yield place, int(counts[place]), int(totals[place])

@@ -181,3 +181,13 @@ def present(hashes: Hashes, held: Hashes) -> np.ndarray[tuple[int], np.dtype[np.
     at[at == len(held)] = 0
     found: np.ndarray[tuple[int], np.dtype[np.bool_]] = held[at] == hashes
     return found
+
+
+def without(hashes: Hashes, others: Hashes) -> Hashes:
+    """Those of ``hashes`` that are not among ``others``; both are sorted."""
+    return hashes[~present(hashes, others)] if len(others) else hashes
+
+
+def merged(some: Hashes, others: Hashes) -> Hashes:
+    """All of both, which are sorted."""
+    return np.sort(np.concatenate([some, others]), kind="stable") if len(others) else some

@@ -1,25 +1,42 @@
-"""INVENTORY rows by the folders they lie in: a folder is looked at once, however many objects it has."""
+"""Addresses by the folders they lie in: a folder is looked at once, however many objects it has."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from desilt.columns.hashing import layout
 from desilt.columns.layout import Layout
 
+SLASH = ord("/")
 Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """What there is of a folder."""
+def divided(addresses: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:
+    """Addresses up to their last slash, and with it; and the rest."""
+    return _alike(addresses) or (
+        pc.replace_substring_regex(addresses, "[^/]*$", "").dictionary_encode(),
+        pc.replace_substring_regex(addresses, "^.*/", ""),
+    )
 
-    folder: str
-    group: str  # what it was uploaded to; "" where there is none
-    objects: int
-    bytes: int
+
+def _alike(addresses: pa.Array) -> tuple[pa.DictionaryArray, pa.Array] | None:
+    """The same where all names are as long as the first one, as they are in a lake: then nobody looks for slashes."""
+    if not len(addresses) or addresses.null_count:
+        return None
+    length = len(addresses[0].as_py().encode().rpartition(b"/")[2])
+    raw = addresses.cast(pa.binary())
+    data, offsets = layout(raw)
+    if not length or np.diff(offsets).min() <= length or not (data[offsets[1:] - length - 1] == SLASH).all():
+        return None
+    names = pc.binary_slice(raw, -length)
+    if (layout(names)[0] == SLASH).any():
+        return None
+    return pc.binary_slice(raw, 0, -length).cast(pa.string()).dictionary_encode(), names.cast(pa.string())
 
 
 def by_folder(rows: pa.Table, question: Callable[[str], bool]) -> Flags:
@@ -32,15 +49,27 @@ def by_folder(rows: pa.Table, question: Callable[[str], bool]) -> Flags:
     return flags
 
 
-def totals(rows: pa.Table, layout: Layout) -> Iterator[Total]:
-    """What there is of each folder."""
-    if not rows.num_rows:
-        return
-    folders = rows["folder"].combine_chunks()
-    places = folders.indices.to_numpy()
-    objects = np.bincount(places, minlength=len(folders.dictionary))
-    sizes = np.zeros(len(objects), np.int64)
-    np.add.at(sizes, places, rows["size_bytes"].to_numpy())
-    for folder, count, size in zip(folders.dictionary.to_pylist(), objects.tolist(), sizes.tolist(), strict=True):
-        if count:
-            yield Total(folder, layout.group_of(folder), count, size)
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """What was uploaded to each of some groups ("" is none)."""
+
+    groups: list[str]
+    objects: list[int]
+    bytes: list[int]
+
+
+def totals(folders: pa.DictionaryArray, sizes: npt.NDArray[np.int64], of: Layout) -> Uploaded:
+    """The groups of folders that something lies in, and what."""
+    groups = of.groups(folders.dictionary).dictionary_encode()
+    places = groups.indices.to_numpy()[folders.indices.to_numpy()]
+    there, objects, volume = summed(places, sizes)
+    return Uploaded(groups.dictionary.take(pa.array(there)).to_pylist(), objects.tolist(), volume.tolist())
+
+
+def summed(places: npt.NDArray[np.integer], sizes: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers, Numbers]:
+    """Each place that there is, how often, and the sizes there, added up."""
+    counts = np.bincount(places)
+    volume = np.zeros(len(counts), np.int64)
+    np.add.at(volume, places, sizes)
+    there = np.flatnonzero(counts)
+    return there, counts[there], volume[there]

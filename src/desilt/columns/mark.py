@@ -49,7 +49,7 @@ def reasons(
         free = free[~theirs]
     dropped = present(hashes[free], held.get(Reason.DROPPED, np.zeros(0, np.uint64)))
     found[free[dropped]] = ORDER.index(Reason.DROPPED)  # told of what is not young
-    rows = inventory.take(pa.array(free))
+    rows = inventory.select(["folder", "name", "modified_at"]).take(pa.array(free))
     names, times = rows["name"].combine_chunks(), rows["modified_at"].combine_chunks()
     if copied_at is not None:
         found[free[young(names, times, copied_at, layout)]] = ORDER.index(Reason.SINCE_COPY)

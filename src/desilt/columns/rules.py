@@ -20,6 +20,7 @@ from desilt.columns.hashing import Hashes
 from desilt.domain.entry import decode_path
 from desilt.domain.reason import Reason
 
+BITS = 8  # flags that are looked at together
 NEVER = np.iinfo(np.int64).min  # a cutoff that nothing is before
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -106,7 +107,8 @@ ORDER = [Reason.EXPIRED, Reason.HOLDER, Reason.CURRENT, Reason.DETACHED, Reason.
 def judged(paths: pa.Array, hashes: Hashes, created: Numbers, groups: Numbers, terms: Terms) -> Verdicts:
     """What the rules say of each entry."""
     masks, mask_of = matched(paths, terms.prefixes)
-    every, by_date, some = _decided(masks, mask_of, groups, terms)
+    cutoffs, place = _decided(masks, mask_of, groups, terms)
+    every, by_date, some = (of_pair[place] for of_pair in cutoffs)
     reasons = np.full(len(created), ORDER.index(Reason.HOLDER), np.int8)
     reasons[created < by_date] = ORDER.index(Reason.CURRENT)
     reasons[created < every] = ORDER.index(Reason.EXPIRED)
@@ -123,17 +125,16 @@ def judged(paths: pa.Array, hashes: Hashes, created: Numbers, groups: Numbers, t
 
 def past(paths: pa.Array, created: Numbers, groups: Numbers, terms: Terms) -> Flags:
     """Which entries some branch would release, by date alone: so much of :func:`judged` as it takes to find them."""
-    flags: Flags = created < _decided(*matched(paths, terms.prefixes), groups, terms)[2]
+    cutoffs, place = _decided(*matched(paths, terms.prefixes), groups, terms)
+    flags: Flags = created < cutoffs[2][place]
     return flags
 
 
-def _decided(masks: list[bytes], mask_of: Numbers, groups: Numbers, terms: Terms) -> tuple[Numbers, Numbers, Numbers]:
-    """What :meth:`Terms.decided` says of each entry."""
+def _decided(masks: list[bytes], mask_of: Numbers, groups: Numbers, terms: Terms) -> tuple[Numbers, Numbers]:
+    """What :meth:`Terms.decided` says, three rows of it, and where in them each entry's is."""
     pairs, place = _numbered(groups * len(masks) + mask_of)
-    found = np.array(
-        [terms.decided(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
-    ).reshape(-1, 3)
-    return found[:, 0][place], found[:, 1][place], found[:, 2][place]
+    found = [terms.decided(pair // len(masks), masks[pair % len(masks)]) for pair in pairs.tolist()]
+    return np.ascontiguousarray(np.array(found, np.int64).reshape(-1, 3).T), place
 
 
 def ordered(paths: pa.Array, hashes: Hashes, groups: Numbers, terms: Terms) -> tuple[list[str], npt.NDArray[np.int32]]:
@@ -152,31 +153,35 @@ def ordered(paths: pa.Array, hashes: Hashes, groups: Numbers, terms: Terms) -> t
 def releasing(verdicts: Verdicts, created: Numbers, groups: Numbers, terms: Terms) -> tuple[list[bytes], Numbers]:
     """Of the rules that match each entry, those whose cutoff on some branch it is past; as masks, like ``matched``."""
     masks, mask_of = verdicts.masks, verdicts.mask_of
+    if not terms.prefixes:
+        return masks, mask_of
     pairs, place = _numbered(groups * len(masks) + mask_of)
     cutoffs = np.array(
-        [terms.by_rule(int(pair) // len(masks), masks[int(pair) % len(masks)]) for pair in pairs], np.int64
-    ).reshape(len(pairs), len(terms.prefixes))
-    return _distinct(created[:, None] < cutoffs[place])
+        [terms.by_rule(pair // len(masks), masks[pair % len(masks)]) for pair in pairs.tolist()], np.int64
+    )
+    return distinct_flags([created < of_rule[place] for of_rule in cutoffs.reshape(len(pairs), len(terms.prefixes)).T])
 
 
 def matched(paths: pa.Array, prefixes: Sequence[str]) -> tuple[list[bytes], Numbers]:
     """Which prefixes each path begins with: the distinct answers, and which of them is each path's."""
     if not prefixes or not len(paths):
         return [bytes(len(prefixes))], np.zeros(len(paths), np.int64)
-    return _distinct(np.stack([_flags(pc.starts_with(paths, prefix)) for prefix in prefixes], axis=1))
+    return distinct_flags([_flags(pc.starts_with(paths, prefix)) for prefix in prefixes])
 
 
-def _distinct(flags: Flags) -> tuple[list[bytes], Numbers]:
-    """The distinct rows of ``flags``, and which of them each row is."""
-    table = flags.astype(np.uint8)
-    if not table.size:
-        return [bytes(table.shape[1])], np.zeros(len(table), np.int64)
-    place = np.zeros(len(table), np.int64)
-    for column in np.packbits(table, axis=1).T:
-        _, place = _numbered(place * 256 + column)
+def distinct_flags(columns: Sequence[Flags]) -> tuple[list[bytes], Numbers]:
+    """The distinct rows of some columns, and which of them each row is."""
+    place = np.zeros(len(columns[0]), np.int64)
+    if not len(place):
+        return [bytes(len(columns))], place
+    for first in range(0, len(columns), BITS):
+        place <<= BITS
+        for bit, column in enumerate(columns[first : first + BITS]):
+            place |= column.astype(np.int64) << bit
+        _, place = _numbered(place)
     one = np.zeros(place.max() + 1, np.int64)
-    one[place] = np.arange(len(table))
-    return [table[row].tobytes() for row in one], place
+    one[place] = np.arange(len(place))
+    return [bytes(int(column[row]) for column in columns) for row in one.tolist()], place
 
 
 def _numbered(numbers: Numbers) -> tuple[Numbers, Numbers]:

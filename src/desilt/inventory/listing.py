@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from desilt.columns.buckets import hashed
 from desilt.columns.files import HeldFile, put
+from desilt.columns.folders import divided
 from desilt.columns.schemas import INVENTORY
 from desilt.executors.executor import Executor
 from desilt.objects import open_store
@@ -181,9 +182,7 @@ def inventory_of(prefix: str, rows: Sequence[pa.RecordBatch]) -> pa.Table:
 
 def inventory_rows(addresses: pa.Array, sizes: pa.Array, times: pa.Array) -> pa.Table:
     """Objects as INVENTORY."""
-    folders = pc.replace_substring_regex(addresses, "[^/]*$", "").dictionary_encode()
-    names = pc.replace_substring_regex(addresses, "^.*/", "")
-    return pa.table([folders, names, sizes, times], schema=INVENTORY)
+    return pa.table([*divided(addresses), sizes, times], schema=INVENTORY)
 
 
 def total(listed: Sequence[Listed]) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from desilt.columns.breakdown import Breakdown
 from desilt.columns.files import HeldFile
+from desilt.columns.together import together
 from desilt.runs.steps import PlanFile
 
 
@@ -25,11 +26,11 @@ class Counts:
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(
-            self.objects + other.objects,
-            self.bytes + other.bytes,
+            together(self.objects, other.objects),
+            together(self.bytes, other.bytes),
             self.gone + other.gone,
-            self.done_objects + other.done_objects,
-            self.done_bytes + other.done_bytes,
+            together(self.done_objects, other.done_objects),
+            together(self.done_bytes, other.done_bytes),
             self.passed + other.passed,
             self.stored_objects + other.stored_objects,
             self.stored_bytes + other.stored_bytes,

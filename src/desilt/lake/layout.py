@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.columns.layout import Flags, Seconds
-from desilt.columns.uids import UID_CHARACTERS, seconds_of
+from desilt.columns.uids import UID_CHARACTERS, last_seconds_of, seconds_of
 from desilt.domain import address as names
 from desilt.sstable.ranges import FOLDER as TABLES
 
@@ -57,7 +57,7 @@ class LakeLayout:
         return seconds_of(found)
 
     def address_seconds(self, addresses: pa.Array) -> Seconds:
-        return seconds_of(pc.utf8_slice_codeunits(addresses, -UID_CHARACTERS))
+        return last_seconds_of(addresses)
 
     def named_at(self, address: str) -> datetime | None:
         name = address.rpartition("/")[2]

@@ -17,9 +17,11 @@ def walk(root: str, uri: str, folder: str, prefix: str, after: str) -> Iterator[
             with os.scandir(f"{root}/{folder}") as found:
                 # a folder sorts as its keys do, by its name and a slash: `a-b` comes before `a/x`
                 entries = sorted(
-                    (entry.name + "/" * entry.is_dir(follow_symlinks=False), entry)
-                    for entry in found
-                    if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
+                    [
+                        (entry.name if file else entry.name + "/", entry)
+                        for entry in found
+                        if (file := entry.is_file(follow_symlinks=False)) or entry.is_dir(follow_symlinks=False)
+                    ]
                 )
         except ABSENT:
             return  # gone since its parent was read, or never there
@@ -31,11 +33,12 @@ def walk(root: str, uri: str, folder: str, prefix: str, after: str) -> Iterator[
             if may_hold(key, prefix, after):
                 yield from walk(root, uri, key, prefix, after)
         elif within(key, prefix, after):
-            with failures(uri, key):
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue  # gone since its folder was read
+            try:  # not `failures`, which would take longer than the call
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # gone since its folder was read
+            except OSError as error:
+                raise failure(uri, "listing", key, error) from error
             yield key, status.st_size, status.st_mtime_ns // 1000
 
 

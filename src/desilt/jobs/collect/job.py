@@ -164,6 +164,7 @@ def entries_of(source: Source, divided: Divided) -> tuple[OwnedFile, ...]:
     return tuple(
         OwnedFile(
             one.file,
+            one.owners,
             frozenset(owner for owner, name in one.ranges.items() if name in divided.live_ranges),
             {owner: name for owner, name in one.ranges.items() if name not in divided.live_ranges},
         )

@@ -1,7 +1,7 @@
 """What dead commits had against what is held, bucket by bucket, on the executors; and tables that no commit has."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.columns.breakdown import breakdown
-from desilt.columns.buckets import HASH, Bucket, present
-from desilt.columns.files import Files, HeldFile, among
-from desilt.columns.folders import Flags
+from desilt.columns.buckets import HASH, Bucket, present, without
+from desilt.columns.files import NOBODY, Files, HeldFile
 from desilt.columns.hashing import Hashes
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.mark import reasons
+from desilt.columns.merged import Merged
 from desilt.columns.paths import shown
 from desilt.columns.rules import starts
+from desilt.columns.runs import Runs, distinct_texts
 from desilt.columns.schemas import DIVIDER, MOMENT, PLAN
 from desilt.domain.reason import Reason, Verdict
 from desilt.inventory.listing import inventory_rows
@@ -36,8 +37,7 @@ SAID = {
     "detail": "only commits that nothing reaches had it",
 }
 SAID_OF_TABLES = {**SAID, "detail": "no commit that anything reaches has it"}
-NUMBERS = [HASH, "owner", "size_bytes"]
-TEXTS = ["address", "created_at"]
+DEAD, LIVE = 0, 1  # sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,17 @@ class OwnedFile:
     """A file of the range cache: which of its owners live commits have, and which only dead ones."""
 
     file: HeldFile
+    owners: int  # that it has, those too that no commit has any more
     live: frozenset[int]
     dead: Mapping[int, str]  # the ranges' names
+
+    @property
+    def sides(self) -> npt.NDArray[np.int8]:
+        """For each owner whose it is."""
+        found = np.full(self.owners, NOBODY, np.int8)
+        found[list(self.dead)] = DEAD
+        found[list(self.live)] = LIVE
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +77,30 @@ class CollectJudge(Judge[Counts]):
         yield from self.held.values()
 
     def judge(self, files: Files, buckets: Sequence[Bucket]) -> Counts:
-        counts, plan, paths = Counts(), [INVENTORY_ROWS.empty_table()], [pa.array([], pa.string())]
+        counts, plan = Counts(), [INVENTORY_ROWS.empty_table()]
+        addresses, paths = [pa.array([], pa.string())], [pa.array([], pa.string())]
         for bucket in buckets:
             sides = self.sides(files, bucket)
             counts += sides.counted()
-            rows, known = sides.lone(), {reason: files.hashes(some, bucket) for reason, some in self.held.items()}
+            known = {reason: files.hashes(some, bucket) for reason, some in self.held.items()}
+            rows, called = sides.lone()
             found = reasons(rows, known, layout=self.layout, before=self.before)
             count_kept(counts, rows, found, np.zeros(len(found), np.bool_), self.layout)
-            plan.append(rows.filter(pa.array(found == GOES)))
+            goes = pa.array(found == GOES)
+            plan.append(rows.filter(goes))
+            addresses.append(called.filter(goes))
             paths.append(sides.paths(plan[-1][HASH].to_numpy()))
-        rows = pa.concat_tables(plan).unify_dictionaries()
-        count_gone(counts, rows, self.layout, Reason.COLLECTED)
-        target, plan_rows = f"{self.folder}plan/part-{buckets[0].number:05d}.parquet", going(rows, SAID)
+        rows = pa.concat_tables(plan).unify_dictionaries().combine_chunks()
+        uploaded = count_gone(counts, rows, self.layout, Reason.COLLECTED)
+        plan_rows = going(rows, SAID, pa.concat_arrays(addresses))
         details = pc.binary_join_element_wise(plan_rows["reason"], pa.concat_arrays(paths), DIVIDER)
         plan_rows = plan_rows.set_column(plan_rows.schema.get_field_index("detail"), PLAN.field("detail"), details)
-        written = plan_files.write(files.store, target, plan_rows)
-        return counts + Counts(gone=breakdown(plan_rows, self.layout, self.now), files=written)
+        written = plan_files.write(files.store, f"{self.folder}plan/part-{buckets[0].number:05d}.parquet", plan_rows)
+        return counts + Counts(gone=breakdown(plan_rows, self.layout, self.now, uploaded), files=written)
 
     def sides(self, files: Files, bucket: Bucket) -> "Sides":
         """What commits have in one bucket, and is there."""
-        gone = np.setdiff1d(files.hashes(self.removed, bucket), files.hashes(self.restored, bucket))
+        gone = without(files.hashes(self.removed, bucket), files.hashes(self.restored, bucket))
         return Sides(files, self.entries, bucket, gone)
 
 
@@ -113,99 +126,62 @@ class Sides:
     """
 
     def __init__(self, files: Files, entries: Sequence[OwnedFile], bucket: Bucket, gone: Hashes) -> None:
-        self._files, self._entries, self._bucket = files, entries, bucket
-        self._rows = [files.rows(one.file, bucket, NUMBERS) for one in entries]
-        self._live = self._flagged(lambda one: one.live, gone)
-        self._dead = self._flagged(lambda one: one.dead.keys(), gone)
+        self._entries = entries
+        self._rows = Merged(files, [one.file for one in entries], [one.sides for one in entries], bucket)
+        self._there = ~present(self._rows.known, gone)
+        live = self._rows.labels == LIVE
+        self._live, self._dead = self._rows.runs.any(live), self._rows.runs.any(~live)
+        self._sized = self._rows.runs.first(live)  # where it is told how large each object is: by live ones, if any
+        self._lone = self._there & ~self._live
 
     def counted(self) -> Counts:
         """What there is, all commits together; and what of the dead ones' objects live ones keep."""
-        every, first = np.unique(self._hashes([self._live, self._dead]), return_index=True)
-        sizes = self._sizes([self._live, self._dead])[first]
-        kept = present(every, np.unique(self._hashes([self._live]))) & present(
-            every, np.unique(self._hashes([self._dead]))
-        )
+        sizes = self._rows.sizes[self._sized]
+        kept = self._there & self._live & self._dead
         what = "", Reason.COMMITTED.value
-        counts = Counts(stored_objects=len(every), stored_bytes=int(sizes.sum()))
+        there = int(np.count_nonzero(self._there))
+        counts = Counts(stored_objects=there, stored_bytes=int(sizes[self._there].sum()))
         if kept.any():
-            counts.objects[what] += int(kept.sum())
+            counts.objects[what] += int(np.count_nonzero(kept))
             counts.bytes[what] += int(sizes[kept].sum())
         return counts
 
-    def lone(self) -> pa.Table:
-        """The objects that only dead commits have, each once, by its youngest entry."""
-        wanted = np.setdiff1d(self._hashes([self._dead]), self._hashes([self._live]))
-        tables = [INVENTORY_ROWS.empty_table()]
-        for rows, dead, one in zip(self._rows, self._dead, self._entries, strict=True):
-            places = np.flatnonzero(dead)
-            places = places[present(rows[HASH].to_numpy()[places], wanted)]
-            if len(places):
-                texts = self._files.rows(one.file, self._bucket, TEXTS)
-                tables.append(_youngest(rows.take(pa.array(places)), texts.take(pa.array(places))))
-        every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-        return every.take(pa.array(_first_youngest(every[HASH].to_numpy(), every["modified_at"])))
+    def lone(self) -> tuple[pa.Table, pa.Array]:
+        """The objects that only dead commits have, each once, by its youngest entry; and their addresses."""
+        rows = np.flatnonzero(self._rows.runs.rows_of(self._lone))
+        if not len(rows):
+            return INVENTORY_ROWS.empty_table(), pa.array([], pa.string())
+        self._rows.read(rows, ["address", "created_at"])
+        times = self._rows.texts(rows, ["created_at"])["created_at"].combine_chunks()
+        first = _youngest(times, self._rows.runs.within(self._rows.runs.rows_of(self._lone)))
+        rows, times = rows[first], times.take(pa.array(first))
+        addresses = self._rows.texts(rows, ["address"])["address"].combine_chunks()
+        known = inventory_rows(addresses, pa.array(self._rows.sizes[rows]), times)
+        return known.add_column(0, HASH, pa.array(self._rows.hashes[rows])), addresses
 
     def paths(self, wanted: Hashes) -> pa.Array:
-        """Under which paths dead commits have each of some objects, divided by :data:`DIVIDER`, in their order."""
-        known = [pa.table({HASH: pa.array([], pa.uint64()), "path": pa.array([], pa.binary())})]
-        for rows, dead, one in zip(self._rows, self._dead, self._entries, strict=True):
-            places = np.flatnonzero(dead)
-            places = places[present(rows[HASH].to_numpy()[places], np.sort(wanted))]
-            if len(places):
-                texts = self._files.rows(one.file, self._bucket, ["path"]).take(pa.array(places))
-                known.append(pa.table({HASH: rows[HASH].take(pa.array(places)), "path": texts["path"]}))
-        every_path = pa.concat_tables(known).combine_chunks().sort_by("path")
-        found = every_path.group_by(HASH, use_threads=False).aggregate([("path", "distinct")])
-        every = found["path_distinct"].combine_chunks()
-        joined = pc.binary_join(pa.ListArray.from_arrays(every.offsets, shown(every.values)), DIVIDER)
-        order = np.argsort(found[HASH].to_numpy())
-        at = np.searchsorted(found[HASH].to_numpy()[order], wanted)
-        return joined.take(pa.array(order[at]))
+        """Under which paths dead commits have each of some lone objects (sorted), divided by :data:`DIVIDER`."""
+        mine = self._rows.runs.rows_of(self._lone & present(self._rows.known, wanted))
+        rows = np.flatnonzero(mine)
+        if not len(rows):
+            return pa.array([], pa.string())
+        texts = self._rows.texts(rows, ["path"])["path"].combine_chunks()
+        every = distinct_texts(texts, self._rows.runs.within(mine))
+        return pc.binary_join(pa.ListArray.from_arrays(every.offsets, shown(every.values)), DIVIDER)
 
     def ranges_below(self, prefixes: tuple[str, ...]) -> set[str]:
         """The ranges with entries below ``prefixes`` on objects that only dead commits have."""
-        wanted, found = np.setdiff1d(self._hashes([self._dead]), self._hashes([self._live])), set[str]()
-        for rows, dead, one in zip(self._rows, self._dead, self._entries, strict=True):
-            lone = np.flatnonzero(dead & present(rows[HASH].to_numpy(), wanted))
-            if len(lone):
-                paths = self._files.rows(one.file, self._bucket, ["path"])["path"].take(pa.array(lone)).combine_chunks()
-                held = lone[starts(paths, prefixes)]
-                found |= {one.dead[owner] for owner in rows["owner"].to_numpy()[held].tolist()}
-        return found
-
-    def _flagged(self, owners: Callable[[OwnedFile], Set[int]], gone: Hashes) -> list[Flags]:
-        return [
-            among(rows["owner"].to_numpy(), owners(one)) & ~present(rows[HASH].to_numpy(), gone)
-            for rows, one in zip(self._rows, self._entries, strict=True)
-        ]
-
-    def _hashes(self, sides: Sequence[list[Flags]]) -> Hashes:
-        found = [rows[HASH].to_numpy()[mine] for side in sides for rows, mine in zip(self._rows, side, strict=True)]
-        return np.concatenate([np.zeros(0, np.uint64), *found])
-
-    def _sizes(self, sides: Sequence[list[Flags]]) -> npt.NDArray[np.int64]:
-        found = [
-            rows["size_bytes"].to_numpy()[mine] for side in sides for rows, mine in zip(self._rows, side, strict=True)
-        ]
-        return np.concatenate([np.zeros(0, np.int64), *found])
+        rows = np.flatnonzero(self._rows.runs.rows_of(self._lone))
+        if not len(rows):
+            return set()
+        held = rows[starts(self._rows.texts(rows, ["path"])["path"].combine_chunks(), prefixes)]
+        return {self._entries[file].dead[owner] for file, owner in self._rows.owners(held)}
 
 
-def _youngest(numbers: pa.Table, texts: pa.Table) -> pa.Table:
-    """One row for each object, of the entry that calls it youngest, as INVENTORY with its hash."""
-    first = pa.array(_first_youngest(numbers[HASH].to_numpy(), texts["created_at"]))
-    numbers, texts = numbers.take(first), texts.take(first).combine_chunks()
-    columns = [texts["address"].combine_chunks(), numbers["size_bytes"].combine_chunks(), texts["created_at"]]
-    return inventory_rows(columns[0], columns[1], columns[2].combine_chunks()).add_column(0, HASH, numbers[HASH])
-
-
-def _first_youngest(found: Hashes, times: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """Of each hash the place of its youngest row; a row without a time is young for ever."""
+def _youngest(times: pa.Array, of: Runs) -> npt.NDArray[np.int64]:
+    """Of each run the place of its youngest row; a row without a time is young for ever."""
     seconds = pc.fill_null(times.cast(pa.int64()), np.iinfo(np.int64).max).to_numpy()
-    order = np.lexsort((-seconds, found))
-    first = np.ones(len(order), np.bool_)
-    first[1:] = found[order][1:] != found[order][:-1]
-    places: npt.NDArray[np.int64] = order[first]
-    return places
+    return of.first(seconds == np.repeat(of.most(seconds), of.lengths))
 
 
 def list_tables(store: ObjectStore, prefix: str, layout: Layout) -> pa.Table:

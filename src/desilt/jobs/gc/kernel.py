@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 from desilt.columns.breakdown import breakdown
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, HeldFile, put
-from desilt.columns.folders import Flags, totals
+from desilt.columns.folders import Flags, Uploaded, totals
 from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.mark import ORDER, reasons
 from desilt.columns.schemas import INVENTORY, PLAN
 from desilt.columns.settled import below, settled
+from desilt.columns.together import add
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import NotReadBack
 from desilt.jobs.counts import Counts
@@ -67,8 +68,8 @@ class GarbageJudge(Judge[Counts]):
             count_kept(counts, rows, found, over, self.layout)
             plan.append(rows.filter(pa.array(found == GOES)))
             pending.append(rows.filter(pa.array(over & ~FOR_GOOD[found] & (found != GOES))))
-        gone = pa.concat_tables(plan).unify_dictionaries()
-        count_gone(counts, gone, self.layout)
+        gone = pa.concat_tables(plan).unify_dictionaries().combine_chunks()
+        uploaded = count_gone(counts, gone, self.layout)
         name = f"part-{buckets[0].number:05d}.parquet"
         plan_rows = going(gone)
         planned = plan_files.write(files.store, f"{self.folder}plan/{name}", plan_rows)
@@ -76,7 +77,7 @@ class GarbageJudge(Judge[Counts]):
         order = np.argsort(left[HASH].to_numpy(), kind="stable")
         target = f"{self.folder}pending/{name}"
         again = [put(files.store, target, left.take(pa.array(order)))] if left.num_rows else []
-        parts = breakdown(plan_rows, self.layout, self.now)
+        parts = breakdown(plan_rows, self.layout, self.now, uploaded)
         return counts + Counts(gone=parts, passed=passed, files=planned, pending=tuple(again))
 
 
@@ -86,10 +87,10 @@ def stored(files: Files, listed: Sequence[HeldFile], bucket: Bucket) -> pa.Table
     return pa.concat_tables([INVENTORY_ROWS.empty_table(), *found]).unify_dictionaries()
 
 
-def going(gone: pa.Table, said: Mapping[str, str] = SAID) -> pa.Table:
-    """INVENTORY rows that go, as PLAN."""
-    addresses = addresses_of(gone)
-    if not np.array_equal(address_hash(addresses.combine_chunks()), gone[HASH].to_numpy()):
+def going(gone: pa.Table, said: Mapping[str, str] = SAID, called: pa.Array | None = None) -> pa.Table:
+    """INVENTORY rows that go, as PLAN; ``called`` are their addresses, where they are known."""
+    addresses = addresses_of(gone).combine_chunks() if called is None else called
+    if not np.array_equal(address_hash(addresses), gone[HASH].to_numpy()):
         raise NotReadBack("inventory", "an address is not the one that was listed")
     columns = [addresses, gone["size_bytes"], gone["modified_at"]]
     columns += [pa.repeat(text, gone.num_rows) for text in said.values()]
@@ -109,13 +110,19 @@ def count_kept(counts: Counts, rows: pa.Table, found: npt.NDArray[np.int8], over
             mine = found == place
             counts.objects["", ORDER[place].value] += int(np.count_nonzero(mine))
             counts.bytes["", ORDER[place].value] += int((sizes * mine).sum())
-    for total in totals(rows.select(["folder", "size_bytes"]).filter(pa.array(over & FOR_GOOD[found])), layout):
-        counts.done_objects[total.group] += total.objects
-        counts.done_bytes[total.group] += total.bytes
+    for_good = over & FOR_GOOD[found]
+    if for_good.any():
+        mine = rows["folder"].combine_chunks().filter(pa.array(for_good))
+        done = totals(mine, sizes[for_good], layout)
+        add(counts.done_objects, zip(done.groups, done.objects, strict=True))
+        add(counts.done_bytes, zip(done.groups, done.bytes, strict=True))
 
 
-def count_gone(counts: Counts, gone: pa.Table, layout: Layout, reason: Reason = Reason.UNREFERENCED) -> None:
-    """Add what goes, by branch."""
-    for total in totals(gone, layout):
-        counts.objects[total.group, reason.value] += total.objects
-        counts.bytes[total.group, reason.value] += total.bytes
+def count_gone(counts: Counts, gone: pa.Table, layout: Layout, reason: Reason = Reason.UNREFERENCED) -> Uploaded:
+    """Add what goes, by branch; and what that is."""
+    found = totals(gone["folder"].combine_chunks(), gone["size_bytes"].to_numpy(), layout)
+    value = reason.value  # looked up once: there may be thousands of branches
+    said = [(group, value) for group in found.groups]
+    add(counts.objects, zip(said, found.objects, strict=True))
+    add(counts.bytes, zip(said, found.bytes, strict=True))
+    return found

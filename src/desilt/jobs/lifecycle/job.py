@@ -125,7 +125,9 @@ def mark(work: Work[Options]) -> Mark:
             measure=COMMITTED,
             period=options.dropped_for,
             dropped_for=options.dropped_for,
-            rules=rules(seen, policy, agreed(findings(repository, policy)) if options.policy is not None else None),
+            rules=rules(
+                seen, policy, agreed(findings(repository, policy, seen)) if options.policy is not None else None
+            ),
             judged=judged,
         ),
         figures(

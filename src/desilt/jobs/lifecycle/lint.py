@@ -8,14 +8,15 @@ from desilt.executors.executor import HERE
 from desilt.jobs.rules.agreed import agree
 from desilt.jobs.rules.paths import has_glob, has_path
 from desilt.repository.protocol import Repository
+from desilt.repository.snapshot import Snapshot
 
 
-def findings(repository: Repository, policy: Policy) -> list[Lint]:
-    """Everything there is to say about ``policy`` in this repository, the worst first."""
+def findings(repository: Repository, policy: Policy, seen: Snapshot | None = None) -> list[Lint]:
+    """Everything there is to say about ``policy`` in a repository as it was ``seen``, or is now; the worst first."""
     source = repository.source(HERE)
     return lint(
         policy,
-        branches=source.snapshot(repository.clock()).names,
+        branches=(seen or source.snapshot(repository.clock())).names,
         default_branch=repository.default_branch,
         has_path=partial(has_path, source),
         has_glob=partial(has_glob, source),

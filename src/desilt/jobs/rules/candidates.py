@@ -4,24 +4,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.columns.buckets import HASH, Bucket, present
-from desilt.columns.files import Files, HeldFile
+from desilt.columns.files import NOBODY, Files, HeldFile
 from desilt.columns.hashing import Hashes, address_hash
 from desilt.columns.layout import Layout
+from desilt.columns.merged import Merged
 from desilt.columns.paths import shown
-from desilt.columns.rules import ORDER, Numbers, Terms, Verdicts, judged, past, releasing
+from desilt.columns.rules import ORDER, Terms, Verdicts, distinct_flags, judged, past, releasing
+from desilt.columns.runs import Flags, Numbers, Runs, changed, changed_texts, distinct_texts, runs
 from desilt.domain.reason import Reason
 from desilt.errors import NotReadBack
 
-NUMBERS = [HASH, "owner", "size_bytes"]
+POTENTIAL = 1  # in a label
 DATED = ["path", "created_at"]
 NO_TIME = np.iinfo(np.int64).max  # an entry without a time is young
 EXPIRED = ORDER.index(Reason.EXPIRED)
-Flags = npt.NDArray[np.bool_]
 
 ENTRIES = pa.schema(
     [
@@ -58,6 +58,12 @@ class GroupedFile:
     groups: tuple[int, ...]
     potential: tuple[bool, ...]
 
+    @property
+    def labels(self) -> Numbers:
+        """For each owner a number: its group, and whether it is looked into."""
+        groups: Numbers = np.array(self.groups, np.int64)
+        return np.where(groups < 0, NOBODY, groups << 1 | np.array(self.potential, np.int64))
+
 
 class Contents:
     """The entries of one bucket, from all files; paths and times are read only where they are needed."""
@@ -65,70 +71,54 @@ class Contents:
     def __init__(
         self, files: Files, entries: Sequence[GroupedFile], bucket: Bucket, terms: Terms, layout: Layout
     ) -> None:
-        self._files, self._from, self._bucket, self._terms, self._layout = files, entries, bucket, terms, layout
-        self._rows = [self._counting(one) for one in entries]
+        self._terms, self._layout = terms, layout
+        self._rows = Merged(files, [one.file for one in entries], [one.labels for one in entries], bucket)
 
     def stored(self, gone: Hashes) -> tuple[int, int]:
         """How many objects and bytes commits hold that are still there."""
-        every = np.concatenate([np.zeros(0, np.uint64), *(rows[HASH].to_numpy() for rows in self._rows)])
-        sizes = np.concatenate([np.zeros(0, np.int64), *(rows["size_bytes"].to_numpy() for rows in self._rows)])
-        known, first = np.unique(every, return_index=True)
-        there = ~present(known, gone)
-        return int(there.sum()), int(sizes[first][there].sum())
+        there = ~present(self._rows.known, gone)
+        return int(np.count_nonzero(there)), int(self._rows.sizes[self._rows.runs.starts[there]].sum())
 
     def candidates(self) -> Hashes:
         """Objects with an entry, in a commit that is looked into, that some branch would release by date."""
-        found = [np.zeros(0, np.uint64)]
-        for rows, one in zip(self._rows, self._from, strict=True):
-            if any(one.potential):
-                mine = np.array(one.potential, np.bool_)[rows["owner"].to_numpy()]
-                found.append(self._past(rows.filter(pa.array(mine)), one))
-        return np.unique(np.concatenate(found))
+        rows = np.flatnonzero(self._rows.labels & POTENTIAL)
+        if not len(rows):
+            return np.zeros(0, np.uint64)
+        dated = self._rows.texts(rows, DATED)  # their addresses are not read
+        flags = past(_column(dated, "path"), _created(dated), self._rows.labels[rows] >> 1, self._terms)
+        found = self._rows.hashes[rows[flags]]
+        return found[changed(found)]
 
     def objects(self, wanted: Hashes) -> "Objects":
         """``wanted``, with all that points to them, from every commit."""
-        found = [ENTRIES.empty_table()]
-        for rows, one in zip(self._rows, self._from, strict=True):
-            mine = present(rows[HASH].to_numpy(), wanted)
-            if mine.any():
-                found.append(self._entries(rows.filter(pa.array(mine)), one))
-        entries = pa.concat_tables(found).combine_chunks()
+        rows = np.flatnonzero(self._rows.runs.rows_of(present(self._rows.known, wanted)))
+        entries = self._entries(rows) if len(rows) else ENTRIES.empty_table().combine_chunks()
         return Objects(entries, self._judged(entries), self._terms)
 
-    def _counting(self, one: GroupedFile) -> pa.Table:
-        rows = self._files.rows(one.file, self._bucket, NUMBERS)
-        rows = rows.append_column("row", pa.array(np.arange(rows.num_rows)))
-        counts = np.array(one.groups, np.int64) >= 0
-        return rows if counts.all() else rows.filter(pa.array(counts[rows["owner"].to_numpy()]))
-
-    def _past(self, rows: pa.Table, one: GroupedFile) -> Hashes:
-        """The objects of ``rows`` that some branch would release by date; their addresses are not read."""
-        if not rows.num_rows:
-            return np.zeros(0, np.uint64)
-        dated = self._files.rows(one.file, self._bucket, DATED).take(rows["row"])
-        flags = past(dated["path"].combine_chunks(), _created(dated), _groups(rows, one), self._terms)
-        found: Hashes = rows[HASH].to_numpy()[flags]
-        return found
-
-    def _entries(self, rows: pa.Table, one: GroupedFile) -> pa.Table:
-        texts = self._files.rows(one.file, self._bucket, ["address", *DATED]).take(rows["row"])
-        numbers = [rows[HASH], rows["size_bytes"], pa.array(_groups(rows, one))]
-        said = _created(texts)
-        named = self._layout.address_seconds(texts["address"].combine_chunks()) * 1_000_000
+    def _entries(self, rows: Numbers) -> pa.Table:
+        """Entries that are alike are one: ranges of many commits have the same ones, and rules judge them the same."""
+        texts = self._rows.texts(rows, ["address", *DATED])
+        addresses, paths, said = _column(texts, "address"), _column(texts, "path"), _created(texts)
+        hashes, sizes, groups = self._rows.hashes[rows], self._rows.sizes[rows], self._rows.labels[rows] >> 1
+        new = changed_texts(addresses) | changed_texts(paths)
+        new |= changed(hashes) | changed(sizes) | changed(groups) | changed(said)
+        one = pa.array(np.flatnonzero(new))
+        addresses, paths, said = addresses.take(one), paths.take(one), said[new]
+        named = self._layout.address_seconds(addresses) * 1_000_000
+        numbers = [pa.array(column[new]) for column in (hashes, sizes, groups)]
         times = [pa.array(np.maximum(said, named)), pa.array(said)]
-        return pa.table([*numbers, texts["address"], texts["path"], *times], schema=ENTRIES)
+        return pa.table([*numbers, addresses, paths, *times], schema=ENTRIES)
 
     def _judged(self, entries: pa.Table) -> Verdicts:
         """By the later of the two times; but what is past by the one that a commit says waits, and is not forgotten."""
-        paths = entries["path"].combine_chunks()
+        paths = _column(entries, "path")
         hashes, created, said, groups = (entries[name].to_numpy() for name in (HASH, "created_at", "said_at", "group"))
         found = judged(paths, hashes, created, groups, self._terms)
         return replace(found, past=past(paths, said, groups, self._terms))
 
 
-def _groups(rows: pa.Table, one: GroupedFile) -> Numbers:
-    found: Numbers = np.array(one.groups, np.int64)[rows["owner"].to_numpy()]
-    return found
+def _column(rows: pa.Table, name: str) -> pa.Array:
+    return rows[name].combine_chunks()
 
 
 def _created(rows: pa.Table) -> Numbers:
@@ -140,22 +130,21 @@ class Objects:
     """Objects and all that points to them: each goes if every entry lets it."""
 
     def __init__(self, entries: pa.Table, verdicts: Verdicts, terms: Terms) -> None:
+        """``entries`` in the order of their hashes."""
         self._entries, self._verdicts, self._terms = entries, verdicts, terms
-        self._known, self._first, self._place = np.unique(
-            entries[HASH].to_numpy(), return_index=True, return_inverse=True
-        )
-        self._reasons = np.zeros(len(self._known), np.int8)
-        self._past = np.zeros(len(self._known), np.bool_)
+        hashes: Hashes = entries[HASH].to_numpy()
+        self._runs = runs(hashes)
+        self._first = self._runs.starts
+        self._known: Hashes = hashes[self._first]
+        self._reasons = self._runs.most(verdicts.reasons)
+        self._past = self._runs.any(verdicts.past)
+        self._hold = self._runs.most(verdicts.hold_of)
         self._other = np.zeros(len(self._known), np.int8)  # reasons from outside of the rules, numbered from 1
         self._others: list[str] = [""]
-        np.maximum.at(self._reasons, self._place, verdicts.reasons)
-        np.logical_or.at(self._past, self._place, verdicts.past)
-        self._hold = np.zeros(len(self._known), np.int32)
-        np.maximum.at(self._hold, self._place, verdicts.hold_of)
-        addresses = entries["address"].combine_chunks()
-        other = pc.not_equal(addresses, addresses.take(pa.array(self._first[self._place])))
-        shared = other.to_numpy(zero_copy_only=False)  # two addresses with one hash: neither goes
-        np.maximum.at(self._reasons, self._place[shared], np.int8(ORDER.index(Reason.HOLDER)))
+        other = changed_texts(_column(entries, "address"))
+        other[self._first] = False
+        shared = self._runs.any(other)  # two addresses with one hash: neither goes
+        self._reasons[shared] = np.maximum(self._reasons[shared], ORDER.index(Reason.HOLDER))
 
     def hold(self, reason: Reason, held: Hashes) -> None:
         """These stay for ``reason``."""
@@ -200,42 +189,29 @@ class Objects:
 
     def going(self) -> pa.Table:
         """The objects that go, as GOING."""
-        mine = self._goes[self._place]
-        created, groups = (self._entries[name].to_numpy()[mine] for name in ("created_at", "group"))
-        masks, mask_of = releasing(self._verdicts.of(mine), created, groups, self._terms)
-        rows = self._entries.filter(pa.array(mine)).append_column("mask", pa.array(mask_of))
-        if not rows.num_rows:
+        goes = self._goes
+        if not goes.any():
             return GOING.empty_table()
-        found = rows.group_by(HASH).aggregate(
-            [
-                ("address", "min"),
-                ("size_bytes", "max"),
-                ("created_at", "max"),
-                ("path", "min"),
-                ("path", "distinct"),
-                ("mask", "distinct"),
-            ]
+        mine = self._runs.rows_of(goes)
+        of = self._runs.within(mine)
+        created, groups, sizes = (
+            self._entries[name].to_numpy()[mine] for name in ("created_at", "group", "size_bytes")
         )
-        addresses = found["address_min"].combine_chunks()
-        if not np.array_equal(address_hash(addresses), found[HASH].to_numpy()):
+        addresses = _column(self._entries, "address").take(pa.array(self._first[goes]))
+        if not np.array_equal(address_hash(addresses), self._known[goes]):
             raise NotReadBack("range cache", "an address is not the one that was decoded")
-        rules = pa.array(self._rules(masks, found["mask_distinct"]), pa.list_(pa.string()))
-        numbers = [found[name] for name in ("size_bytes_max", "created_at_max")]
-        first, every = (found[name].combine_chunks() for name in ("path_min", "path_distinct"))
+        every = distinct_texts(_column(self._entries, "path").filter(pa.array(mine)), of)
         paths = pa.ListArray.from_arrays(every.offsets, shown(every.values))
-        return pa.table([addresses, *numbers, shown(first), paths, rules], schema=GOING)
+        first = paths.values.take(every.offsets[:-1])
+        rules = self._rules(of, *releasing(self._verdicts.of(mine), created, groups, self._terms))
+        numbers = [pa.array(of.most(sizes)), pa.array(of.most(created))]
+        return pa.table([addresses, *numbers, first, paths, rules], schema=GOING)
 
-    def _rules(self, masks: list[bytes], of_objects: pa.ChunkedArray) -> list[list[str]]:
-        """The ids of the rules behind some masks; few different ones, each worked out once."""
-        known: dict[tuple[int, ...], list[str]] = {}
-
-        def told(some: list[int]) -> list[str]:
-            key = tuple(sorted(some))
-            if key not in known:
-                bytes_of = [masks[mask] for mask in key]
-                ids = self._terms.rule_ids
-                told_by = [name for place, name in enumerate(ids) if any(mask[place] for mask in bytes_of)]
-                known[key] = list(dict.fromkeys(told_by))
-            return known[key]
-
-        return [told(some) for some in of_objects.to_pylist()]
+    def _rules(self, of: Runs, masks: list[bytes], mask_of: Numbers) -> pa.Array:
+        """For each run the ids of the rules behind the masks of its rows; few different ones, each worked out once."""
+        if of.rows > len(of.starts):
+            table = np.frombuffer(b"".join(masks), np.bool_).reshape(len(masks), -1)
+            masks, mask_of = distinct_flags([of.any(rule[mask_of]) for rule in table.T])
+        ids = self._terms.rule_ids
+        told = [list(dict.fromkeys(name for name, byte in zip(ids, mask, strict=True) if byte)) for mask in masks]
+        return pa.array(told, pa.list_(pa.string())).take(pa.array(mask_of))

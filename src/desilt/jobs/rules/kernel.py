@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from desilt.columns.breakdown import Breakdown, breakdown
-from desilt.columns.buckets import HASH, Bucket, hashed, present
+from desilt.columns.buckets import HASH, Bucket, hashed, merged, without
 from desilt.columns.files import Files, HeldFile, put
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.rules import Terms
 from desilt.columns.schemas import DIVIDER, HELD, MOMENT, PLAN
+from desilt.columns.together import together
 from desilt.domain.reason import Reason, Verdict
 from desilt.jobs.rules.candidates import GOING, Contents, GroupedFile, Objects
 from desilt.objects.store import ObjectStore
@@ -60,13 +61,13 @@ class RuleCounts:
 
     def __add__(self, other: "RuleCounts") -> "RuleCounts":
         return RuleCounts(
-            self.objects + other.objects,
-            self.bytes + other.bytes,
-            self.prefix_objects + other.prefix_objects,
-            self.prefix_bytes + other.prefix_bytes,
+            together(self.objects, other.objects),
+            together(self.bytes, other.bytes),
+            together(self.prefix_objects, other.prefix_objects),
+            together(self.prefix_bytes, other.prefix_bytes),
             self.gone + other.gone,
-            self.hold_objects + other.hold_objects,
-            self.hold_bytes + other.hold_bytes,
+            together(self.hold_objects, other.hold_objects),
+            together(self.hold_bytes, other.hold_bytes),
             self.stored_objects + other.stored_objects,
             self.stored_bytes + other.stored_bytes,
             self.files + other.files,
@@ -103,13 +104,13 @@ class RuleJudge(Judge[RuleCounts]):
         counts, going, waiting = RuleCounts(), [GOING.empty_table()], [pa.array([], pa.string())]
         spared = [np.zeros(0, np.uint64)]
         for bucket in buckets:
-            gone = np.setdiff1d(files.hashes(self.removed, bucket), files.hashes(self.restored, bucket))
-            gone = np.union1d(gone, files.hashes(self.taken, bucket))
+            gone = without(files.hashes(self.removed, bucket), files.hashes(self.restored, bucket))
+            gone = merged(gone, files.hashes(self.taken, bucket))
             contents = Contents(files, self.entries, bucket, self.terms, self.layout)
             there = contents.stored(gone)
             counts += RuleCounts(stored_objects=there[0], stored_bytes=there[1])
-            wanted = np.union1d(contents.candidates(), files.hashes(self.again, bucket))
-            objects = contents.objects(wanted[~present(wanted, gone)])
+            wanted = merged(contents.candidates(), files.hashes(self.again, bucket))
+            objects = contents.objects(without(wanted, gone))
             for reason, held in self.held.items():
                 objects.hold(reason, files.hashes(held, bucket))
             going.append(objects.going())

@@ -32,6 +32,11 @@ class Reach:
     held: str = ""  # the id of a hold
     potential: bool = False  # whether a commit that is looked into has it
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for whatever is reached alike."""
+        return self.branches, *self.current, self.tagged, self.detached, self.held, self.potential
+
     def add(self, other: "Reach") -> None:
         self.branches |= other.branches
         self.current = [mine | theirs for mine, theirs in zip(self.current, other.current, strict=True)]
@@ -76,11 +81,7 @@ def grouped(
 ) -> tuple[list[GroupedFile], list[RangeData]]:
     """The files of all entries with the groups that reach them; ranges that were never decoded are, now."""
     lists = source.lists(seen.in_time)
-    of_ranges: dict[str, Reach] = {}
-    for metarange, names in lists.of.items():
-        reach = of_metaranges[metarange]
-        for name in names:
-            of_ranges.setdefault(name, Reach(current=[0] * len(reach.current))).add(reach)
+    of_ranges = by_range(lists.of, of_metaranges)
     numbers = {name: groups.number(one) for name, one in of_ranges.items()}
     wanted = [lists.ranges[name] for name in sorted(lists.ranges)]
     entries = []
@@ -90,6 +91,23 @@ def grouped(
         looked_at = tuple(name is not None and of_ranges[name].potential for name in owned)
         entries.append(GroupedFile(one.file, groups_of, looked_at))
     return entries, wanted
+
+
+def by_range(of: Mapping[str, Sequence[str]], of_metaranges: Mapping[str, Reach]) -> dict[str, Reach]:
+    """For every range, who reaches it; ``of`` says which metaranges have it.
+
+    Thousands of metaranges are reached alike, and a range is in many of them: all that
+    are reached in one way are looked at together.
+    """
+    alike: dict[tuple[object, ...], tuple[Reach, dict[str, None]]] = {}
+    for metarange, names in of.items():
+        reach = of_metaranges[metarange]
+        alike.setdefault(reach.key, (reach, {}))[1].update(dict.fromkeys(names))
+    found: dict[str, Reach] = {}
+    for reach, those in alike.values():
+        for name in those:
+            found.setdefault(name, Reach(current=[0] * len(reach.current))).add(reach)
+    return found
 
 
 def heads(seen: Snapshot) -> Sense:
@@ -130,10 +148,15 @@ class Groups:
         self._classes = classes  # by branch
         self._spares = spares  # for each sense, the rules that spare what is current in it: bits
         self._members: dict[tuple[int, ...], frozenset[tuple[int, int]]] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}  # by who reaches it
 
     def number(self, one: Reach) -> int:
         """The group of a range."""
-        return self.add(RangeGroup(self._of(one), one.tagged, one.detached, one.held))
+        known = self._numbers.get(one.key)
+        if known is None:
+            known = self.add(RangeGroup(self._of(one), one.tagged, one.detached, one.held))
+            self._numbers[one.key] = known
+        return known
 
     def add(self, group: RangeGroup) -> int:
         return self.found.setdefault(group, len(self.found))

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.columns.breakdown import AGES, ages, summed
+from desilt.columns.breakdown import AGES, ages
 from desilt.columns.buckets import HASH, Bucket, present, within
 from desilt.columns.files import Files, HeldFile, among
+from desilt.columns.folders import summed
 from desilt.columns.hashing import Hashes
 from desilt.columns.kernel import Judge
 from desilt.columns.schemas import MOMENT
@@ -104,7 +105,7 @@ class StatsJudge(Judge[StatsCounts]):
         places: npt.NDArray[np.integer],
         sizes: npt.NDArray[np.int64],
     ) -> None:
-        for place, count, size in summed(places, sizes):
+        for place, count, size in zip(*(column.tolist() for column in summed(places, sizes)), strict=True):
             objects[names[place]] += count
             volume[names[place]] += size
 
