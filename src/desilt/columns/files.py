@@ -102,9 +102,10 @@ def _put(store: ObjectStore, key: str, schema: pa.Schema, groups: Iterable[pa.Ta
     return HeldFile(key, rows, footer_hash(data), added)
 
 
-def put_addresses(store: ObjectStore, key: str, addresses: Sequence[str]) -> HeldFile:
+def put_addresses(store: ObjectStore, key: str, addresses: Sequence[str] | pa.Array) -> HeldFile:
     """Write a set of addresses, as HELD with one owner."""
-    rows = pa.table([pa.array(addresses, pa.string()), np.zeros(len(addresses), np.int32)], schema=HELD)
+    column = addresses if isinstance(addresses, pa.Array) else pa.array(addresses, pa.string())
+    rows = pa.table([column, np.zeros(len(column), np.int32)], schema=HELD)
     return put(store, key, hashed(rows))
 
 

@@ -16,8 +16,8 @@ from desilt.domain.run import Run
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory
-from desilt.lake import dropped, manifest, partitions, reader, refs, restored, staging, tickets, views
-from desilt.lake.areas import areas, changes_on, staged_entries
+from desilt.lake import dropped, partitions, reader, refs, restored, staging, tickets, views
+from desilt.lake.areas import areas, changes_on, inside, staged, staged_entries
 from desilt.lake.core import Core
 from desilt.lake.layout import DATA, folder_parts
 from desilt.lake.vanished import telling_gone
@@ -26,14 +26,6 @@ from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import entry_columns
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
-
-ADDRESSES_TO_A_FILE = 200_000
-
-
-def inside(address: str, prefix: str) -> str:
-    """An address as the repository spells it, though a whole one may lead into it after all."""
-    return address.rpartition(prefix)[2] if prefix in address else address
-
 
 class LakeSource:
     """Read by ``executor``."""
@@ -47,23 +39,7 @@ class LakeSource:
 
     def staged(self, run: Run) -> Staged:
         """Everything staged on every branch, from one snapshot, written into the run's folder."""
-        files: list[HeldFile] = []
-        waiting: list[str] = []
-
-        def write() -> None:
-            files.append(self._put(run, f"staged/part-{len(files):05d}", waiting))
-            waiting.clear()
-
-        def seen(addresses: list[str]) -> None:
-            waiting.extend(inside(address, self._core.prefix) for address in addresses)
-            if len(waiting) >= ADDRESSES_TO_A_FILE:
-                write()
-
-        taken = manifest.prepare(self._core, folder=f"{run.folder}inputs/manifest/", seen=seen)
-        write()
-        if sum(file.rows for file in files) != taken.entries:
-            raise AssertionError("staged addresses were lost on the way")
-        return Staged(files, taken.entries, {one.uid: one.name for one in taken.branches})
+        return staged(self._core, f"{self._core.prefix}{run.folder}inputs/staged/")
 
     def staged_pointers(self) -> Pointers:
         return areas(self._core)
