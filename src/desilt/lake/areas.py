@@ -71,7 +71,7 @@ def areas(core: Core) -> Pointers:
     for branch, rows in _entries(core):
         if not names or names[-1] != branch:
             names.append(branch)
-        hashes = address_hash(rows["address"].combine_chunks())
+        hashes = address_hash(rows["address"])
         place = np.full(rows.num_rows, len(names) - 1, np.int64)
         found.append(pa.table([hashes, place, rows["size_bytes"]], schema=POINTERS))
     return Pointers(tuple(names), pa.concat_tables(found).combine_chunks())

@@ -59,12 +59,13 @@ class LakeSource:
 
     def dropped(self, run: Run, since: datetime | None) -> HeldFile:
         """The addresses that a staging area released since then, if ever."""
-        with self._core.database.read() as tx:
-            lately = dropped.since(tx, self._core.uid, since) if since else ()
-            found = [inside(one, self._core.prefix) for one in lately]
-        return self._put(run, "dropped", found)
+        found = [pa.array([], pa.string())]
+        if since is not None:
+            with self._core.database.read() as tx:
+                found += dropped.since(tx, self._core.uid, since)
+        return self._put(run, "dropped", pa.chunked_array([inside(some, self._core.prefix) for some in found]))
 
-    def _put(self, run: Run, name: str, addresses: Sequence[str]) -> HeldFile:
+    def _put(self, run: Run, name: str, addresses: Sequence[str] | pa.ChunkedArray) -> HeldFile:
         return put_addresses(self._core.store, f"{self._core.prefix}{run.folder}inputs/{name}.parquet", addresses)
 
     def lists(self, commits: Iterable[Commit]) -> Lists:
