@@ -16,6 +16,7 @@ and really removed.
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -87,9 +88,9 @@ def compare(directory: Path, shape: Shape, call_seconds: float, *, files: bool) 
         found[name] = row = step(name)
         told = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in row["stages"].items())
         print(
-            f"{what}: {row['seconds']:.1f} s and {row['spark_start_seconds']:.1f} s for Spark's start; {row['removed']:,}"
-            f" removed of {row['looked_at']:,}, {row['waited_seconds']:.0f} s of it waited for the store;"
-            f" the driver took {row['grew_mb']:,} MB more"
+            f"{what}: {row['seconds']:.1f} s and {row['spark_start_seconds']:.1f} s for Spark's start;"
+            f" {row['removed']:,} removed of {row['looked_at']:,}, {row['waited_seconds']:.0f} s of it waited for the"
+            f" store; the driver took {row['grew_mb']:,} MB more"
         )
         print(f"  {told}")
     figures = {"objects": shape.objects, "branches": shape.branches, "commits": shape.commits, **found}
@@ -133,6 +134,8 @@ class Peak(Nobody):
 
 def measured(step: str, directory: Path, shape: Shape, call_seconds: float, *, files: bool) -> dict[str, Any]:
     """A run here and now: seconds (without Spark's start), where they went, and memory."""
+    here = str(Path(__file__).parent)  # where workers find the pretence
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     began, peak = time.perf_counter(), Peak()
     executor: Executor = OnSpark(spark.session("benchmark"), peak)
     executor(len, ["warm", "up"])

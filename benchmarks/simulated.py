@@ -1,4 +1,4 @@
-"""A store whose objects are only told of: listed from a shape, and removed by a call that takes its time and does no more.
+"""A store whose objects are only told of: listed from a shape, removed by a call that takes its time and does no more.
 
 Everything else (tables, plans, outcomes, caches) is in a real directory. The pretence
 is put over :class:`LocalStore` in every process that a piece of work runs in.

@@ -27,6 +27,7 @@ from desilt.sstable.columns import entry_columns
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
 
+
 class LakeSource:
     """Read by ``executor``."""
 
@@ -69,7 +70,8 @@ class LakeSource:
         return put_addresses(self._core.store, f"{self._core.prefix}{run.folder}inputs/{name}.parquet", addresses)
 
     def lists(self, commits: Iterable[Commit]) -> Lists:
-        return metaranges.lists(self._core.store, self._core.ranges, [commit.metarange for commit in commits])
+        wanted = [commit.metarange for commit in commits]
+        return metaranges.lists(self._executor, self._core.store, self._core.ranges, wanted)
 
     def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
         return ranges.placed(self._executor, self._core.store, self._core.prefix, tables, source=RANGES)

@@ -94,7 +94,9 @@ def test_what_was_staged_when_it_began_is_in_it_whatever_happens_meanwhile(repo,
 @pytest.mark.usefixtures("unsound")
 def test_an_address_with_a_line_end_in_it_is_read_whole(repo):
     odd = "s3://elsewhere/a\nb\n"
-    stage(repo, "main", *(Entry(f"p{number}", odd * number, 1, "", 1) for number in (1, 2)), Entry("q", "plain", 1, "", 1))
+    stage(
+        repo, "main", *(Entry(f"p{number}", odd * number, 1, "", 1) for number in (1, 2)), Entry("q", "plain", 1, "", 1)
+    )
     with repo.database.read() as tx:
         assert by_the_column(tx, token_of(tx, repo, "main"), 10) == [odd, odd * 2, "plain"]
 

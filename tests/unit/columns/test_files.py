@@ -72,7 +72,9 @@ def test_stretches_together_list_every_object_once(tmp_path, monkeypatch, stretc
 
 def inventory_of(count):
     """A listing of so many objects."""
-    rows = pa.record_batch([[f"r/branches/b/{n % 3}/{n:05d}" for n in range(count)], [1] * count, [START] * count], LISTING)
+    rows = pa.record_batch(
+        [[f"r/branches/b/{n % 3}/{n:05d}" for n in range(count)], [1] * count, [START] * count], LISTING
+    )
     return inventory.inventory_of("r/", [rows.slice(0, count // 2), rows.slice(count // 2)])
 
 

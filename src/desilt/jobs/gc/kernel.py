@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.columns.breakdown import breakdown
-from desilt.columns.buckets import HASH, Bucket, in_order
+from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, HeldFile, put
 from desilt.columns.folders import Flags, totals
 from desilt.columns.hashing import address_hash
@@ -75,7 +75,7 @@ class GarbageJudge(Judge[Counts]):
         left = pa.concat_tables(pending).unify_dictionaries().combine_chunks()
         order = np.argsort(left[HASH].to_numpy(), kind="stable")
         target = f"{self.folder}pending/{name}"
-        again = [put(files.store, target, in_order(left, order))] if left.num_rows else []
+        again = [put(files.store, target, left.take(pa.array(order)))] if left.num_rows else []
         parts = breakdown(plan_rows, self.layout, self.now)
         return counts + Counts(gone=parts, passed=passed, files=planned, pending=tuple(again))
 
@@ -89,7 +89,7 @@ def stored(files: Files, listed: Sequence[HeldFile], bucket: Bucket) -> pa.Table
 def going(gone: pa.Table, said: Mapping[str, str] = SAID) -> pa.Table:
     """INVENTORY rows that go, as PLAN."""
     addresses = addresses_of(gone)
-    if not np.array_equal(address_hash(addresses), gone[HASH].to_numpy()):
+    if not np.array_equal(address_hash(addresses.combine_chunks()), gone[HASH].to_numpy()):
         raise NotReadBack("inventory", "an address is not the one that was listed")
     columns = [addresses, gone["size_bytes"], gone["modified_at"]]
     columns += [pa.repeat(text, gone.num_rows) for text in said.values()]
