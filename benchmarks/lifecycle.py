@@ -47,7 +47,7 @@ from desilt.lake.lake import locate
 from desilt.runs.report import Report
 from desilt.runs.steps import RemoveObjects
 from desilt.sweep.limits import Limits
-from large_lake import ADDRESS, entries
+from large_lake import addresses_of, entries
 from long_lake import DAY, START
 from machine import keep
 from runs import resident_mb
@@ -229,8 +229,9 @@ def measure_wide() -> dict[str, Any]:
 
 def make_wide(directory: Path) -> None:
     repo = Lake.create(locate(f"{directory}/lake")).create_repository("bench", clock_at=START)
-    addresses = pa.array([ADDRESS.format(branch=number % 1000, number=number) for number in range(WIDE_ENTRIES)])
-    ranges = repo.ranges.metarange(apply(repo.ranges, "", [entries(addresses)]))
+    numbers = np.arange(WIDE_ENTRIES)
+    made_of = entries(numbers, addresses_of(numbers, numbers % WIDE_BRANCHES))
+    ranges = repo.ranges.metarange(apply(repo.ranges, "", [made_of]))
     root = repo.resolve("main").commit
     for number in range(WIDE_BRANCHES):
         repo.create_branch(f"b-{number:04d}", "main")

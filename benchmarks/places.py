@@ -17,9 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from large_lake import STAGED, make, stage, store
+from large_lake import COMMITTED, GARBAGE, STAGED, Shape, make, stage, store
 from machine import keep
 
 WAYS = ("one process", "processes", "Spark")
@@ -51,9 +49,10 @@ def measured(objects: int) -> dict[str, Any]:
     found = {}
     for way in WAYS:
         with tempfile.TemporaryDirectory() as directory:
-            repo, addresses, kinds = make(Path(directory), objects)
-            stage(repo, addresses.filter(pa.array(kinds == STAGED)))
-            store(repo, Path(directory) / "lake", addresses)
+            shape = Shape(objects, branches=200, commits=2_000)
+            repo = make(Path(directory), shape)
+            stage(repo, shape)
+            store(repo, Path(directory) / "lake", shape.addresses(COMMITTED, STAGED, GARBAGE, at_once=100_000))
             began = time.perf_counter()
             command = [sys.executable, __file__, "--way", way, "--directory", directory]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout

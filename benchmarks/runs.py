@@ -20,8 +20,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from desilt.executors import session as spark
 from desilt.executors.executor import Nobody
 from desilt.executors.on_spark import OnSpark
@@ -30,7 +28,7 @@ from desilt.jobs.gc.job import job
 from desilt.lake import Lake
 from desilt.lake.lake import locate
 from desilt.sweep.limits import Limits
-from large_lake import STAGED, make, stage, store
+from large_lake import COMMITTED, GARBAGE, STAGED, Shape, make, stage, store
 from machine import keep
 
 
@@ -86,9 +84,10 @@ def step(name: str, directory: str, objects: int) -> Any:
 
 
 def prepare(directory: Path, objects: int) -> None:
-    repo, addresses, kinds = make(directory, objects)
-    stage(repo, addresses.filter(pa.array(kinds == STAGED)))
-    store(repo, directory / "lake", addresses)
+    shape = Shape(objects)
+    repo = make(directory, shape)
+    stage(repo, shape)
+    store(repo, directory / "lake", shape.addresses(COMMITTED, STAGED, GARBAGE, at_once=100_000))
 
 
 class Peak(Nobody):

@@ -19,6 +19,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from desilt.executors.executor import HERE
@@ -27,7 +28,7 @@ from desilt.jobs.gc.job import job
 from desilt.lake import Lake, LakeRepository
 from desilt.lake.lake import locate
 from desilt.sweep.limits import Limits
-from large_lake import ADDRESS, stage, store
+from large_lake import addresses_of, stage_parts, store
 from machine import keep
 
 BODY = bytes(1_000)
@@ -135,14 +136,14 @@ def profiled(objects: int) -> dict[str, float]:
 def garbage(directory: Path, objects: int) -> LakeRepository:
     """A repository with so many objects that nobody holds, and as many that are staged."""
     repo = Lake.create(locate(f"{directory}/lake")).create_repository("bench")
-    held = addresses(objects, 2 * objects)
-    stage(repo, held)
-    store(repo, directory / "lake", pa.concat_arrays([addresses(0, objects), held]), BODY)
+    stage_parts(repo, [(np.arange(objects, 2 * objects), objects)])
+    store(repo, directory / "lake", [addresses(0, objects), addresses(objects, 2 * objects)], BODY)
     return repo
 
 
 def addresses(first: int, last: int) -> pa.Array:
-    return pa.array([ADDRESS.format(branch=number % FOLDERS, number=number) for number in range(first, last)])
+    numbers = np.arange(first, last)
+    return addresses_of(numbers, numbers % FOLDERS)
 
 
 if __name__ == "__main__":

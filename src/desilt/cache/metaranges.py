@@ -6,10 +6,12 @@ sound one, and what it held is read again.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from desilt.errors import NotFound
+from desilt.executors.executor import Executor
+from desilt.objects import open_store
 from desilt.objects.store import ObjectStore
 from desilt.sstable.ranges import EMPTY, Ranges
 from desilt.sstable.values import RangeData
@@ -17,6 +19,7 @@ from desilt.sstable.values import RangeData
 FOLDER = "_desilt/metaranges/"
 VERSION = 2
 TO_A_FILE = 50  # metaranges; fewer than that are quickly read again
+ROWS_TO_A_METARANGE = 1_000  # as long as it takes to decode so many, small as it is
 
 
 @dataclass(slots=True)
@@ -35,48 +38,75 @@ class Lists:
         self.ranges |= other.ranges
 
 
-def lists(store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> Lists:
+@dataclass(frozen=True, slots=True)
+class MetarangePiece:
+    """Metaranges to be read into one file."""
+
+    store: str
+    prefix: str
+    metaranges: tuple[str, ...]
+
+
+def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> Lists:
     """What ``metaranges`` list; those that lie together there (in time, say) are kept together."""
     wanted = dict.fromkeys(one for one in metaranges if one != EMPTY)
     found = Lists()
-    for kept in _kept(store, ranges.prefix + FOLDER):
+
+    def take(kept: Lists | None) -> None:
+        if kept is None:
+            return
         if kept.of.keys() <= wanted.keys():  # unless commits have gone
             found.join(kept)
-            continue
+            return
         for metarange in kept.of.keys() & wanted.keys():
             found.add(metarange, [kept.ranges[name] for name in kept.of[metarange]])
-    new = [name for name in wanted if name not in found.of]
-    for at in range(0, len(new), TO_A_FILE):
-        group = Lists()
-        for metarange in new[at : at + TO_A_FILE]:
-            group.add(metarange, list(ranges.metarange(metarange)))
-        if len(group.of) == TO_A_FILE:
-            _keep(store, ranges.prefix + FOLDER, group)
-        found.join(group)
+
+    folder = ranges.prefix + FOLDER
+    for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
+        take(_kept(store, folder, key))
+    new = tuple(name for name in wanted if name not in found.of)
+    groups = [new[at : at + TO_A_FILE] for at in range(0, len(new) - TO_A_FILE + 1, TO_A_FILE)]
+    pieces = [MetarangePiece(store.uri, ranges.prefix, group) for group in groups]
+    for key in executor(read_group, pieces, rows=len(new) * ROWS_TO_A_METARANGE):
+        take(_kept(store, folder, key))
+    for metarange in new:
+        if metarange not in found.of:
+            found.add(metarange, list(ranges.metarange(metarange)))
     return found
 
 
-def _keep(store: ObjectStore, folder: str, group: Lists) -> None:
+def read_group(piece: MetarangePiece) -> str:
+    """On an executor: read some metaranges, and keep what they list; the key of that."""
+    store = open_store(piece.store)
+    ranges, group = Ranges(store, piece.prefix), Lists()
+    for metarange in piece.metaranges:
+        group.add(metarange, list(ranges.metarange(metarange)))
+    return _keep(store, piece.prefix + FOLDER, group)
+
+
+def _keep(store: ObjectStore, folder: str, group: Lists) -> str:
     places = {name: place for place, name in enumerate(group.ranges)}
     rows = [
         [one.id, one.min_key.hex(), one.max_key.hex(), one.estimated_size, one.count] for one in group.ranges.values()
     ]
     of = {metarange: [places[name] for name in names] for metarange, names in group.of.items()}
     data = json.dumps({"version": VERSION, "of": of, "ranges": rows}).encode()
-    store.put(f"{folder}{hashlib.sha256(data).hexdigest()}.json", [data])
+    key = f"{folder}{hashlib.sha256(data).hexdigest()}.json"
+    store.put(key, [data])
+    return key
 
 
-def _kept(store: ObjectStore, folder: str) -> Iterator[Lists]:
-    """What each sound file says."""
-    for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
-        try:
-            data = store.get(key)
-        except NotFound:
-            continue  # a collection has just tidied up
-        if key != f"{folder}{hashlib.sha256(data).hexdigest()}.json":
-            continue  # damaged: what it said is read again
-        said = json.loads(data)
-        if said["version"] == VERSION:
-            rows = [RangeData(name, bytes.fromhex(a), bytes.fromhex(z), *rest) for name, a, z, *rest in said["ranges"]]
-            of = {metarange: [rows[place].id for place in places] for metarange, places in said["of"].items()}
-            yield Lists({one.id: one for one in rows}, of)
+def _kept(store: ObjectStore, folder: str, key: str) -> Lists | None:
+    """What a file says, if it is sound."""
+    try:
+        data = store.get(key)
+    except NotFound:
+        return None  # a collection has just tidied up
+    if key != f"{folder}{hashlib.sha256(data).hexdigest()}.json":
+        return None  # damaged: what it said is read again
+    said = json.loads(data)
+    if said["version"] != VERSION:
+        return None
+    rows = [RangeData(name, bytes.fromhex(a), bytes.fromhex(z), *rest) for name, a, z, *rest in said["ranges"]]
+    of = {metarange: [rows[place].id for place in places] for metarange, places in said["of"].items()}
+    return Lists({one.id: one for one in rows}, of)

@@ -24,6 +24,8 @@ ROWS_TO_A_BUCKET = 1 << 14  # of a file: so much of every file a task holds at o
 MOST = 4096
 HASH = "hash"
 MODULUS = 2**64
+TEXT_BYTES = 1 << 30  # of a column of texts; offsets of 32 bits end at twice as many
+WIDE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,26 @@ def within(hashes: Hashes, buckets: Sequence[Bucket]) -> npt.NDArray[np.bool_]:
     return (number >= buckets[0].number) & (number <= buckets[-1].number)
 
 
-def hashed(table: pa.Table, addresses: pa.Array | None = None) -> pa.Table:
+def hashed(table: pa.Table, addresses: pa.Array | pa.ChunkedArray | None = None) -> pa.Table:
     """``table`` with the hash of its addresses (a column, or given) as first column, in the order of hashes."""
-    hashes = address_hash(table["address"].combine_chunks() if addresses is None else addresses)
+    hashes = address_hash(table["address"] if addresses is None else addresses)
     order = rising(hashes)
-    return table.take(pa.array(order)).add_column(0, HASH, pa.array(hashes[order]))
+    return wide(table).take(pa.array(order)).add_column(0, HASH, pa.array(hashes[order]))
+
+
+def wide(table: pa.Table) -> pa.Table:
+    """The same, where texts of a column are too many bytes to be counted in 32 bits, with those counted in 64."""
+    for place, field in enumerate(table.schema):
+        if field.type in WIDE and table[field.name].nbytes > TEXT_BYTES:
+            kind = WIDE[field.type]
+            table = table.set_column(place, field.with_type(kind), table[field.name].cast(kind))
+    return table
+
+
+def narrow(schema: pa.Schema) -> pa.Schema:
+    """The schema of a table before it was made ``wide``: what is written, in buckets, is small again."""
+    kinds = {kind: plain for plain, kind in WIDE.items()}
+    return pa.schema([field.with_type(kinds.get(field.type, field.type)) for field in schema])
 
 
 def rising(hashes: Hashes) -> npt.NDArray[np.int64]:
@@ -93,17 +110,18 @@ def groups(table: pa.Table, *, buckets: int) -> Iterator[pa.Table]:
 def written(schema: pa.Schema, groups: Iterable[pa.Table]) -> bytes:
     """``groups`` of rows as Parquet, every page with a checksum, a row group for each."""
     sink = io.BytesIO()
-    repeated = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    plain = narrow(schema)
+    repeated = [field.name for field in plain if pa.types.is_dictionary(field.type)]
     with pq.ParquetWriter(
         sink,
-        schema,
+        plain,
         compression="lz4",
         use_dictionary=repeated,
         write_page_checksum=True,
         write_statistics=False,  # which nobody reads, and which make half of a footer
     ) as writer:
         for rows in groups:
-            writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+            writer.write_table(rows if plain == schema else rows.cast(plain), row_group_size=max(rows.num_rows, 1))
     return sink.getvalue()
 
 

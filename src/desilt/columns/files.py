@@ -37,6 +37,7 @@ from desilt.objects.file import ObjectFile
 from desilt.objects.store import ObjectStore
 
 NOBODY = -1  # in the place of an owner that nothing reaches
+TEXTS_TO_A_COLUMN = 1 << 20
 TAIL = 256 * 1024  # holds the footer of all but the strangest files
 
 
@@ -102,10 +103,18 @@ def _put(store: ObjectStore, key: str, schema: pa.Schema, groups: Iterable[pa.Ta
     return HeldFile(key, rows, footer_hash(data), added)
 
 
-def put_addresses(store: ObjectStore, key: str, addresses: Sequence[str]) -> HeldFile:
+def put_addresses(store: ObjectStore, key: str, addresses: Sequence[str] | pa.Array | pa.ChunkedArray) -> HeldFile:
     """Write a set of addresses, as HELD with one owner."""
-    rows = pa.table([pa.array(addresses, pa.string()), np.zeros(len(addresses), np.int32)], schema=HELD)
+    ready = isinstance(addresses, pa.Array | pa.ChunkedArray)
+    column = addresses if ready else pa.chunked_array(_columns(addresses), pa.string())
+    rows = pa.table([column, np.zeros(len(column), np.int32)], schema=HELD)
     return put(store, key, hashed(rows))
+
+
+def _columns(texts: Sequence[str]) -> Iterator[pa.Array]:
+    """The same, some at a time: one array may not hold them all."""
+    for at in range(0, len(texts), TEXTS_TO_A_COLUMN):
+        yield pa.array(texts[at : at + TEXTS_TO_A_COLUMN], pa.string())
 
 
 def opened(store: ObjectStore, held: HeldFile) -> pq.ParquetFile:

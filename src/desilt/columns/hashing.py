@@ -17,8 +17,10 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 
-def address_hash(addresses: pa.Array) -> Hashes:
+def address_hash(addresses: pa.Array | pa.ChunkedArray) -> Hashes:
     """The hash of each text: its length and its bytes in words of eight, each mixed in turn."""
+    if isinstance(addresses, pa.ChunkedArray):  # which may be more than one array can hold
+        return np.concatenate([np.zeros(0, np.uint64), *map(address_hash, addresses.chunks)])
     data, offsets = layout(addresses)
     lengths = np.diff(offsets)
     hashes = np.empty(len(lengths), np.uint64)

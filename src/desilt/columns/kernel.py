@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 T = TypeVar("T")
 ROWS_AT_ONCE = 1 << 18  # of the largest input, in one bucket: smaller ones cost more calls than they save memory
 FEW_PARTS = 32  # up to so many, each bucket is a part
-BUCKETS_TO_A_PART = 8  # where there are very many: each part leaves a file behind
+BUCKETS_TO_A_PART = 4  # where there are very many: each part leaves a file; a million keys of 1 KB fit an array
 TASKS_TO_A_WORKER = 4  # so that somebody who watches sees something, and no worker waits long for the last one
 Part = tuple[Bucket, ...]
 

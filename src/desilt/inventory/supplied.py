@@ -24,7 +24,7 @@ from desilt.columns.kernel import DamagedFiles, Judge, judge_buckets
 from desilt.domain.times import CLOCK_MARGIN
 from desilt.errors import BadRequest, DamagedInventory, NotFound, StaleInventory
 from desilt.executors.executor import Executor
-from desilt.inventory.listing import Listed, inventory_rows
+from desilt.inventory.listing import Listed, addresses_below, inventory_rows
 from desilt.inventory.s3 import DataFile, Given, find
 from desilt.inventory.s3_rows import current_rows
 from desilt.objects import LISTING, open_store
@@ -169,15 +169,15 @@ def _take_in(piece: SuppliedPiece) -> Taken:
 
     def inside(path: Path) -> Iterator[pa.RecordBatch]:
         for rows, noncurrent in current_rows(path, piece.file, bucket=piece.bucket):
-            below = rows.filter(pc.starts_with(rows["key"], piece.base + piece.data))
-            counts.update(outside=rows.num_rows - below.num_rows, noncurrent=noncurrent)
-            yield below
+            mine = rows.filter(pc.starts_with(rows["key"], piece.base + piece.data))
+            counts.update(outside=rows.num_rows - mine.num_rows, noncurrent=noncurrent)
+            yield mine
 
     parts = []
     with tempfile.TemporaryDirectory(prefix="desilt-") as folder:
         path = fetched(piece.file, Path(folder))
         for number, rows in enumerate(at_most(PART_ROWS, inside(path))):
-            addresses = pc.utf8_slice_codeunits(rows["key"].combine_chunks(), len(piece.base))
+            addresses = addresses_below(rows["key"].combine_chunks(), piece.base)
             times = rows["modified_at"].combine_chunks()
             table = hashed(inventory_rows(addresses, rows["size_bytes"].combine_chunks(), times), addresses)
             file = put(store, f"{piece.target}-{number:03d}.parquet", table)

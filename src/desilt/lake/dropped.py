@@ -7,8 +7,12 @@ reference is left alone for a while, however old it is.
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+import pyarrow as pa
+
 from desilt.domain.times import microseconds, moment
 from desilt.records.database import Transaction, among
+
+AT_ONCE = 50_000
 
 
 def write(tx: Transaction, repository: str, branch: str, at: datetime, where: str, *values: object) -> None:
@@ -30,12 +34,21 @@ def last(tx: Transaction, repository: str, address: str) -> tuple[str, bytes, da
     return (str(row[0]), bytes(row[1]), moment(row[2])) if row else None
 
 
-def since(tx: Transaction, repository: str, at: datetime) -> Iterator[str]:
-    """The addresses that were dropped at ``at`` or later."""
-    rows = tx.each(
-        "SELECT DISTINCT address FROM dropped WHERE repository = ? AND dropped_at >= ?", repository, microseconds(at)
-    )
-    return (str(row[0]) for row in rows)
+def since(tx: Transaction, repository: str, at: datetime, *, at_once: int = AT_ONCE) -> Iterator[pa.Array]:
+    """The addresses that were dropped at ``at`` or later, each once, by the column, some at a time."""
+    of = "FROM dropped WHERE repository = ? AND address >= ?"
+    start: str | None = ""
+    while start is not None:
+        row = tx.one(f"SELECT address {of} ORDER BY address LIMIT 1 OFFSET ?", repository, start, at_once)
+        if row is not None:  # one that was dropped from many places is not divided
+            row = tx.one("SELECT MIN(address) FROM dropped WHERE repository = ? AND address > ?", repository, row[0])
+        end = None if row is None or row[0] is None else str(row[0])
+        where, values = ("", []) if end is None else (" AND address < ?", [end])
+        yield tx.texts(
+            f"SELECT DISTINCT address AS text {of}{where} AND dropped_at >= ?",
+            *(repository, start, *values, microseconds(at)),
+        )
+        start = end
 
 
 def each_since(tx: Transaction, repository: str, at: datetime) -> Iterator[tuple[str, bytes, str, datetime]]:

@@ -1,11 +1,12 @@
 """The staging manifest: every staged entry of a branch, or of all, written down as a range would be.
 
+What a run reads of it it keeps by the column (:mod:`desilt.lake.areas`); this is for whoever wants a commit of it.
 One snapshot of the raw rows, areas that are sealed included, and entries that a
 newer one hides: whatever is staged anywhere is held. (Not a difference to the
 commit: bytes uploaded again under the same path would not show in one.)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -20,7 +21,6 @@ from desilt.sstable.table import RAW
 from desilt.sstable.values import RangeData
 
 PAGE = 20_000
-Staged = tuple[bytes, bytes, str]  # key, value, address
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,14 @@ class StagingManifest:
     branches: tuple[refs.LakeBranch, ...]
 
 
-def ranges_of(core: Core, folder: str = STAGING) -> Ranges:
+def ranges_of(core: Core) -> Ranges:
     """Where manifests are kept: ranges like any other, in a folder of their own."""
-    return Ranges(core.store, core.prefix, folder=folder)
+    return Ranges(core.store, core.prefix, folder=STAGING)
 
 
-def prepare(
-    core: Core, branch: str | None = None, *, folder: str = STAGING, seen: Callable[[list[str]], None] | None = None
-) -> StagingManifest:
-    """Write down what is staged on ``branch``, or on every branch, into ``folder``; ``seen`` is told the addresses."""
-    ranges = ranges_of(core, folder)
+def prepare(core: Core, branch: str | None = None) -> StagingManifest:
+    """Write down what is staged on ``branch``, or on every branch."""
+    ranges = ranges_of(core)
     written: list[RangeData] = []
     writer, count = ranges.writer(), 0
     with core.database.read() as tx:
@@ -54,9 +52,7 @@ def prepare(
         pairs = _staged(tx, sorted(token for one in found for token in one.tokens))
         while page := list(islice(pairs, PAGE)):
             count += len(page)
-            written += map(ranges.put, writer.add(paired([(key, value) for key, value, _ in page], RAW)))
-            if seen is not None:
-                seen([address for _, _, address in page])
+            written += map(ranges.put, writer.add(paired(page, RAW)))
         written += map(ranges.put, writer.finish())
     if sum(one.count for one in written) != count:
         raise AssertionError("a staging manifest lost entries on the way")
@@ -64,7 +60,7 @@ def prepare(
     return StagingManifest(metarange, count, generation, taken_at, tuple(found))
 
 
-def _staged(tx: Transaction, tokens: Sequence[str]) -> Iterator[Staged]:
+def _staged(tx: Transaction, tokens: Sequence[str]) -> Iterator[tuple[bytes, bytes]]:
     for token in tokens:
-        for path, value, address in staging.entries(tx, token):
-            yield f"{token}/".encode() + path, value, address
+        for path, value, _ in staging.entries(tx, token):
+            yield f"{token}/".encode() + path, value

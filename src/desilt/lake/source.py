@@ -16,8 +16,8 @@ from desilt.domain.run import Run
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory
-from desilt.lake import dropped, manifest, partitions, reader, refs, restored, staging, tickets, views
-from desilt.lake.areas import areas, changes_on, staged_entries
+from desilt.lake import dropped, partitions, reader, refs, restored, staging, tickets, views
+from desilt.lake.areas import areas, changes_on, inside, staged, staged_entries
 from desilt.lake.core import Core
 from desilt.lake.layout import DATA, folder_parts
 from desilt.lake.vanished import telling_gone
@@ -26,13 +26,6 @@ from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import entry_columns
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
-
-ADDRESSES_TO_A_FILE = 200_000
-
-
-def inside(address: str, prefix: str) -> str:
-    """An address as the repository spells it, though a whole one may lead into it after all."""
-    return address.rpartition(prefix)[2] if prefix in address else address
 
 
 class LakeSource:
@@ -47,23 +40,7 @@ class LakeSource:
 
     def staged(self, run: Run) -> Staged:
         """Everything staged on every branch, from one snapshot, written into the run's folder."""
-        files: list[HeldFile] = []
-        waiting: list[str] = []
-
-        def write() -> None:
-            files.append(self._put(run, f"staged/part-{len(files):05d}", waiting))
-            waiting.clear()
-
-        def seen(addresses: list[str]) -> None:
-            waiting.extend(inside(address, self._core.prefix) for address in addresses)
-            if len(waiting) >= ADDRESSES_TO_A_FILE:
-                write()
-
-        taken = manifest.prepare(self._core, folder=f"{run.folder}inputs/manifest/", seen=seen)
-        write()
-        if sum(file.rows for file in files) != taken.entries:
-            raise AssertionError("staged addresses were lost on the way")
-        return Staged(files, taken.entries, {one.uid: one.name for one in taken.branches})
+        return staged(self._core, f"{self._core.prefix}{run.folder}inputs/staged/")
 
     def staged_pointers(self) -> Pointers:
         return areas(self._core)
@@ -83,16 +60,18 @@ class LakeSource:
 
     def dropped(self, run: Run, since: datetime | None) -> HeldFile:
         """The addresses that a staging area released since then, if ever."""
-        with self._core.database.read() as tx:
-            lately = dropped.since(tx, self._core.uid, since) if since else ()
-            found = [inside(one, self._core.prefix) for one in lately]
-        return self._put(run, "dropped", found)
+        found = [pa.array([], pa.string())]
+        if since is not None:
+            with self._core.database.read() as tx:
+                found += dropped.since(tx, self._core.uid, since)
+        return self._put(run, "dropped", pa.chunked_array([inside(some, self._core.prefix) for some in found]))
 
-    def _put(self, run: Run, name: str, addresses: Sequence[str]) -> HeldFile:
+    def _put(self, run: Run, name: str, addresses: Sequence[str] | pa.ChunkedArray) -> HeldFile:
         return put_addresses(self._core.store, f"{self._core.prefix}{run.folder}inputs/{name}.parquet", addresses)
 
     def lists(self, commits: Iterable[Commit]) -> Lists:
-        return metaranges.lists(self._core.store, self._core.ranges, [commit.metarange for commit in commits])
+        wanted = [commit.metarange for commit in commits]
+        return metaranges.lists(self._executor, self._core.store, self._core.ranges, wanted)
 
     def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
         return ranges.placed(self._executor, self._core.store, self._core.prefix, tables, source=RANGES)

@@ -20,6 +20,7 @@ from desilt.sstable.records import paired
 from desilt.sstable.values import decode_entry
 
 BATCH = 20_000
+ADDRESSES_AT_ONCE = 50_000
 CHANGES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())])
 """One row per path that changes: its new value, or null where the path goes. In key order."""
 
@@ -148,10 +149,28 @@ def entries(tx: Transaction, token: str) -> Iterator[tuple[bytes, bytes, str]]:
     return ((bytes(path), bytes(value), str(address)) for path, value, address in rows)
 
 
+def addresses(tx: Transaction, token: str, *, at_once: int = ADDRESSES_AT_ONCE) -> Iterator[pa.Array]:
+    """What every entry of one staging area points to, by the column, some at a time."""
+    after = "SELECT path FROM staging WHERE token = ? AND path >= ? ORDER BY path LIMIT 1 OFFSET ?"
+    start: bytes | None = b""
+    while start is not None:
+        row = tx.one(after, token, start, at_once)
+        end = None if row is None else bytes(row[0])
+        where, values = ("", []) if end is None else (" AND path < ?", [end])
+        yield tx.texts(
+            f"SELECT address AS text FROM staging WHERE token = ? AND path >= ?{where} AND value IS NOT NULL",
+            *(token, start, *values),
+        )
+        start = end
+
+
 def strays(tx: Transaction) -> list[str]:
     """Staging areas, anywhere in the lake, that belong to no branch: there are none, unless rows were lost."""
+    # From one area to the next by the table's own order: no database goes through all that is staged for it.
     rows = tx.rows(
-        "SELECT DISTINCT token FROM staging WHERE token NOT IN "
+        "WITH RECURSIVE areas (token) AS (SELECT MIN(token) FROM staging UNION ALL "
+        "SELECT (SELECT MIN(token) FROM staging WHERE token > areas.token) FROM areas WHERE areas.token IS NOT NULL) "
+        "SELECT token FROM areas WHERE token IS NOT NULL AND token NOT IN "
         "(SELECT token FROM branches UNION SELECT token FROM sealed)"
     )
     return [str(row[0]) for row in rows]

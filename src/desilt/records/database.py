@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
+import pyarrow as pa
+
 from desilt.errors import InvalidUri
 
 Row = tuple[Any, ...]
@@ -35,6 +37,9 @@ class Transaction(Protocol):
 
     def each(self, sql: str, *values: object) -> Iterator[Row]:
         """Rows as they come, without loading all of them; it costs a few more questions."""
+
+    def texts(self, sql: str, *values: object) -> pa.Array:
+        """The one column ``text`` of a query, all at once and by the column; a null among them is refused."""
 
     def one(self, sql: str, *values: object) -> Row | None:
         """The first row, if there is one."""

@@ -8,10 +8,12 @@ from functools import cache
 
 import psycopg
 import psycopg.conninfo
+import pyarrow as pa
 
 from desilt.errors import InvalidUri, StorageFailed
 from desilt.records import passwords
 from desilt.records.database import Pool, Row, borrowed
+from desilt.records.texts import COLUMN, apart
 
 PAGE = 10_000
 ADVISORY_LOCK = 0x6465_7369_6C74  # "desilt"
@@ -85,6 +87,10 @@ class PostgreSQLTransaction:
             cursor.itersize = PAGE
             cursor.execute(statement(sql), values)
             yield from cursor
+
+    def texts(self, sql: str, *values: object) -> pa.Array:
+        ((count, joined),) = self.rows(f"SELECT COUNT(*), STRING_AGG({COLUMN}, CHR(10)) FROM ({sql}) AS found", *values)
+        return apart(count, joined, self.each(sql, *values))
 
     def one(self, sql: str, *values: object) -> Row | None:
         return self._connection.execute(statement(sql), values).fetchone()

@@ -7,11 +7,14 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
+
 from desilt.clock import system_clock
 from desilt.errors import InvalidUri, NotFound, StorageFailed, Unreadable
 from desilt.records import forks
 from desilt.records.database import Pool, Row, borrowed
 from desilt.records.sqlite_reader import looked_at, may_write
+from desilt.records.texts import COLUMN, apart
 
 PATIENCE_SECONDS = 60
 NEEDS = (3, 35, 0)  # RETURNING, and upserts in today's form
@@ -90,6 +93,10 @@ class SQLiteTransaction:
 
     def each(self, sql: str, *values: object) -> Iterator[Row]:
         return iter(self._connection.execute(sql, values))
+
+    def texts(self, sql: str, *values: object) -> pa.Array:
+        ((count, joined),) = self.rows(f"SELECT COUNT(*), GROUP_CONCAT({COLUMN}, CHAR(10)) FROM ({sql})", *values)
+        return apart(count, joined, self.each(sql, *values))
 
     def one(self, sql: str, *values: object) -> Row | None:
         row: Row | None = self._connection.execute(sql, values).fetchone()

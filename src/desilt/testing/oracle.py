@@ -100,7 +100,7 @@ def ordered(repository: LakeRepository, now: datetime, before: datetime) -> set[
 def lately(repository: LakeRepository, since: datetime) -> set[str]:
     """The addresses that staging areas dropped since then."""
     with repository.database.read() as tx:
-        return set(dropped.since(tx, repository.uid, since))
+        return {one for some in dropped.since(tx, repository.uid, since) for one in some.to_pylist()}
 
 
 def held(repository: LakeRepository, kind: HoldKind) -> set[str]:

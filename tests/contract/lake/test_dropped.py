@@ -8,8 +8,15 @@ from words import seal
 
 
 def let_go(repo):
+    """As it is told, however many at a time: each once."""
+    told = []
     with repo.database.read() as tx:
-        return set(dropped.since(tx, repo.uid, repo.clock() - timedelta(days=1)))
+        for at_once in (1, 2, 100):
+            pages = dropped.since(tx, repo.uid, repo.clock() - timedelta(days=1), at_once=at_once)
+            told.append(sorted(one for some in pages for one in some.to_pylist()))
+    assert told[0] == told[1] == told[2]
+    assert len(set(told[0])) == len(told[0])
+    return set(told[0])
 
 
 def test_whatever_is_staged_no_longer_is_written_down(repo):
@@ -60,3 +67,23 @@ def test_where_and_when_it_was_is_known(repo):
         branch, path, at = dropped.last(tx, repo.uid, address)
     assert (branch, path) == (repo.resolve("main").branch.uid, b"some/path")
     assert before < at < repo.clock()
+
+
+def test_what_was_dropped_from_many_places_is_told_once_and_the_rest_with_it(repo):
+    shared = repo.put("main", "p0", b"shared").address
+    for number in range(1, 6):
+        repo.copy("main", "p0", "main", f"p{number}")
+    others = {repo.put("main", f"q{number}", b"own").address for number in range(3)}
+    repo.reset("main")
+    assert let_go(repo) == {shared, *others}
+
+
+def test_what_was_dropped_before_is_not_told(repo):
+    early = repo.put("main", "a", b"1").address
+    repo.reset("main")
+    at = repo.clock()
+    late = repo.put("main", "a", b"2").address
+    repo.reset("main")
+    with repo.database.read() as tx:
+        found = [one for some in dropped.since(tx, repo.uid, at) for one in some.to_pylist()]
+    assert (found, early in let_go(repo)) == ([late], True)

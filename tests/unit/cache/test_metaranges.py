@@ -6,6 +6,8 @@ import pytest
 
 from desilt.cache import metaranges as metarange_cache
 from desilt.cache.metaranges import FOLDER, lists
+from desilt.errors import MissingTable
+from desilt.executors.executor import HERE, Here
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -27,7 +29,7 @@ def metaranges(repo):
 
 def listed(store, ranges, metaranges):
     """The ranges of some metaranges; what each of them lists is compared here."""
-    found = lists(store, ranges, metaranges)
+    found = lists(HERE, store, ranges, metaranges)
     assert found.of == {name: [one.id for one in ranges.metarange(name)] for name in metaranges if name}
     return found.ranges
 
@@ -51,7 +53,7 @@ def test_only_new_metaranges_are_read(repo, metaranges, monkeypatch):
     read = []
     whole = repo.ranges.metarange
     monkeypatch.setattr(repo.ranges, "metarange", lambda name: read.append(name) or whole(name))
-    lists(repo.store, repo.ranges, metaranges)
+    lists(HERE, repo.store, repo.ranges, metaranges)
     assert read == metaranges[4:]
 
 
@@ -76,3 +78,39 @@ def test_no_flipped_byte_goes_unnoticed(repo, metaranges):
     for at in range(0, len(sound), 11):
         repo.store.put(key, [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]])
         assert listed(repo.store, repo.ranges, metaranges) == straight(repo, metaranges)
+
+
+def test_many_new_ones_are_read_in_pieces_and_the_few_that_are_left_here(repo, metaranges):
+    given = []
+
+    class Watched(Here):
+        def __call__(self, work, items, **words):
+            given.extend(items)
+            return super().__call__(work, items, **words)
+
+    found = lists(Watched(), repo.store, repo.ranges, metaranges)
+    assert [piece.metaranges for piece in given] == [tuple(metaranges[:2]), tuple(metaranges[2:4])]
+    assert found.of.keys() == set(metaranges)
+    assert given.clear() is None
+    assert lists(Watched(), repo.store, repo.ranges, metaranges).of == found.of
+    assert given == []
+
+
+@pytest.mark.parametrize("harm", ["lost", "damaged"])
+def test_what_a_piece_wrote_and_is_not_there_is_read_here(repo, metaranges, harm):
+    class Losing(Here):
+        def __call__(self, work, items, **words):
+            keys = super().__call__(work, items, **words)
+            for key in keys:
+                repo.store.delete_many([key]) if harm == "lost" else repo.store.put(key, [b"{}"])
+            return keys
+
+    found = lists(Losing(), repo.store, repo.ranges, metaranges)
+    assert found.ranges == straight(repo, metaranges)
+    assert found.of.keys() == set(metaranges)
+
+
+def test_a_metarange_that_is_missing_stops_whoever_reads_it(repo, metaranges):
+    repo.store.delete_many([f"{repo.prefix}_lakefs/{metaranges[1]}"])
+    with pytest.raises(MissingTable):
+        lists(HERE, repo.store, repo.ranges, metaranges)
