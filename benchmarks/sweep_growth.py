@@ -35,7 +35,7 @@ from desilt.jobs.situation import situation
 from desilt.lake import Lake, LakeRepository
 from desilt.lake.lake import locate
 from desilt.objects.local import LocalStore
-from desilt.objects.store import Outcome, Result
+from desilt.objects.store import Outcome, Result, nothing
 from desilt.records import ledger, locks
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
@@ -65,7 +65,8 @@ Rows = Callable[..., pa.Table]
 class Simulated(LocalStore):
     """Says of everything that it is removed."""
 
-    def delete_many(self, keys: Sequence[str]) -> list[Outcome]:
+    def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> list[Outcome]:
+        between()
         return [Outcome(key, Result.REMOVED) for key in keys]
 
 

@@ -12,6 +12,7 @@ from desilt.objects.store import ObjectStore, Outcome, Result
 
 PAUSES = (0.2, 1.0, 5.0, 15.0)  # seconds between tries
 COPIES_AT_ONCE = 32  # where a move is a copy: so many take a moment, not minutes
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # asked before each file of a disk
 SURE_SECONDS = 20.0  # how long a look at the lock is good for: a third of what an owner may be silent
 
 
@@ -30,7 +31,7 @@ class Sure:
 
 def now() -> float:
     """Seconds that pass even while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    return time.clock_gettime(CLOCK)
 
 
 def delete(
