@@ -158,8 +158,9 @@ def planned(directory: Path, objects: int) -> tuple[LakeRepository, Plan]:
     return repo, made
 
 
-def rows(objects: int) -> pa.Table:
-    addresses = [ADDRESS.format(branch=number % FOLDERS, number=number) for number in range(objects)]
+def rows(objects: int, first: int = 0, *, partitions: int = FOLDERS) -> pa.Table:
+    numbers = range(first, first + objects)
+    addresses = [ADDRESS.format(branch=number % partitions, number=number) for number in numbers]
     times = pa.array(np.full(objects, int(OLD.timestamp()) * 1_000_000)).cast(PLAN.field("modified_at").type)
     said = [pa.repeat(text, objects) for text in SAID.values()]
     return pa.table([addresses, np.full(objects, 1_000), times, *said], schema=PLAN)
