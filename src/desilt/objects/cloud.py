@@ -24,7 +24,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
-from desilt.objects.cloud_listing import flat, must_walk, regrouped, walk
+from desilt.objects.cloud_listing import before, flat, must_walk, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
@@ -156,13 +156,14 @@ class CloudStore:
             found = obstore.list_with_delimiter(self.client, (self.root + folder).rstrip("/") or None)
         return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]
         with self._failures("listing", prefix):
             if must_walk(self.scheme):
-                yield from regrouped(walk(self.client, self.root, folder and folder + "/", prefix, after))
+                found = walk(self.client, self.root, folder and folder + "/", prefix, after, until)
             else:
-                yield from regrouped(flat(self.client, self.root, prefix, after))
+                found = flat(self.client, self.root, prefix, after)
+            yield from regrouped(before(found, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         """As promised; but where a bulk call failed half-way, Azure cannot tell what it removed from what was gone."""

@@ -143,11 +143,11 @@ class LocalStore:
             except ABSENT:
                 return []
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]
         self._inside(folder)
         self._check_root()
-        return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after))
+        return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         for key in keys:

@@ -111,8 +111,11 @@ class ObjectStore(Protocol):
         """What lies one level below ``folder`` and holds objects: each a prefix that ends in a slash, in order."""
         ...
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
-        """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes."""
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
+        """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes.
+
+        With ``until`` only keys before that; what comes later is not asked for.
+        """
         ...
 
     @property
