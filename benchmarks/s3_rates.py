@@ -1,14 +1,16 @@
 """On an S3 server: listing and sweeping by one executor, against bare loops of the same calls.
 
     python benchmarks/s3_rates.py [--objects 20000] [--rounds 3] [--databases sqlite,postgresql]
+        [--partitions 4]
 
 SeaweedFS on this machine, small objects in partitions. *Listing* is what one task of an
 inventory does: it lists, and writes down what it found; the loop asks for one page after
-another and throws it away. *Sweeping* is what one task does with its pieces of a plan:
-rows read and verified, condemned in a real database, removed, written down; the loop
-sends the same keys, a thousand to a DeleteObjects. Both have one call on its way at a
-time. In turns, in one run; read the ratio of rates. Seconds are by the wall, for the
-server's work is in them; CPU of this process stands beside.
+another and throws it away. SeaweedFS is listed folder by folder, since it loses keys in one
+stream that begins in the middle. *Sweeping* is what one task does with its pieces of a
+plan: rows read and verified, condemned in a real database, removed, written down; the
+loop sends the same keys, a thousand to a DeleteObjects. Both have one call on its way
+at a time. In turns, in one run; read the ratio of rates. Seconds are by the wall, for
+the server's work is in them; CPU of this process stands beside.
 """
 
 import argparse
@@ -54,25 +56,34 @@ from sweep_growth import rows
 BODY = bytes(100)
 AT_ONCE = 16  # uploads
 PAGE = 1_000
-PARTITIONS = 10
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--databases", default="sqlite,postgresql")
     options = parser.parse_args()
     found: dict[str, Any] = {}
     for database in options.databases.split(","):
         with served(database) as (bucket, url):
-            found[database] = measured(bucket, url, options.objects, options.rounds)
+            found[database] = measured(bucket, url, options.objects, options.rounds, options.partitions)
         for what, one in found[database].items():
             print(
-                f"{database:<11} {what:<8} {one['ours_per_second']:>8,} / s  loop {one['loop_per_second']:>8,} / s"
+                f"{database:<11} {what:<6} {one['ours_per_second']:>8,} / s  loop {one['loop_per_second']:>8,} / s"
                 f"  {one['rate']:>5.2f}×   CPU {one['cpu_us']:>5.1f} µs, loop {one['loop_cpu_us']:>5.1f} µs an object"
             )
-    keep("s3_rates", {"objects": options.objects, "rounds": options.rounds, "server": "SeaweedFS", **found})
+    keep(
+        "s3_rates",
+        {
+            "objects": options.objects,
+            "partitions": options.partitions,
+            "rounds": options.rounds,
+            "server": "SeaweedFS",
+            **found,
+        },
+    )
 
 
 @contextmanager
@@ -89,15 +100,15 @@ def served(database: str) -> Iterator[tuple[str, str]]:
         yield "lake", url
 
 
-def measured(bucket: str, url: str, objects: int, rounds: int) -> dict[str, Any]:
+def measured(bucket: str, url: str, objects: int, rounds: int, partitions: int) -> dict[str, Any]:
     """Both, by us and by a loop, in turns."""
     repo = Lake.create(locate(f"s3://{bucket}/here", db=url)).create_repository("bench")
     client = connect("s3", bucket)
     with repo.database.write() as tx:  # the server keeps folders that are empty
-        restored.adopt(tx, [ADDRESS.format(branch=one, number=0).rpartition("/")[0] + "/" for one in range(PARTITIONS)])
+        restored.adopt(tx, [ADDRESS.format(branch=one, number=0).rpartition("/")[0] + "/" for one in range(partitions)])
     took: dict[str, list[tuple[Took, Took]]] = {"list": [], "sweep": []}
     for number in range(rounds):
-        going = rows(objects, number * objects, partitions=PARTITIONS)
+        going = rows(objects, number * objects, partitions=partitions)
         ours = [f"here/{repo.prefix}{address}" for address in going["address"].to_pylist()]
         theirs = sorted(key.replace("here/", "there/", 1) for key in ours)
         plan = planned(repo, going)
