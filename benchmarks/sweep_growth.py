@@ -35,7 +35,7 @@ from desilt.jobs.situation import situation
 from desilt.lake import Lake, LakeRepository
 from desilt.lake.lake import locate
 from desilt.objects.local import LocalStore
-from desilt.objects.store import Outcome, Result
+from desilt.objects.store import Outcome, Result, nothing
 from desilt.records import ledger, locks
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
@@ -65,7 +65,8 @@ Rows = Callable[..., pa.Table]
 class Simulated(LocalStore):
     """Says of everything that it is removed."""
 
-    def delete_many(self, keys: Sequence[str]) -> list[Outcome]:
+    def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> list[Outcome]:
+        between()
         return [Outcome(key, Result.REMOVED) for key in keys]
 
 
@@ -157,8 +158,9 @@ def planned(directory: Path, objects: int) -> tuple[LakeRepository, Plan]:
     return repo, made
 
 
-def rows(objects: int) -> pa.Table:
-    addresses = [ADDRESS.format(branch=number % FOLDERS, number=number) for number in range(objects)]
+def rows(objects: int, first: int = 0, *, partitions: int = FOLDERS) -> pa.Table:
+    numbers = range(first, first + objects)
+    addresses = [ADDRESS.format(branch=number % partitions, number=number) for number in numbers]
     times = pa.array(np.full(objects, int(OLD.timestamp()) * 1_000_000)).cast(PLAN.field("modified_at").type)
     said = [pa.repeat(text, objects) for text in SAID.values()]
     return pa.table([addresses, np.full(objects, 1_000), times, *said], schema=PLAN)

@@ -98,7 +98,7 @@ def test_the_file_of_another_run_is_refused(repo):
 def test_the_same_rows_in_another_order_are_refused(repo):
     made, file = planned(repo)
     rows = plan_files.read(repo.store, file)
-    plan_files.write(repo.store, file.key, rows.take(list(reversed(range(COUNT)))))
+    plan_files.write_one(repo.store, file.key, rows.take(list(reversed(range(COUNT)))), file.group)
     with pytest.raises(DamagedRun, match="is not what was planned"):
         sweep(repo, HERE, made.run, SURE)
     assert condemned(repo, made.run) == []

@@ -5,7 +5,7 @@ they cover every key, whatever lies between. A later one lists, branch by branch
 only what is newer than a boundary.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -142,7 +142,7 @@ def list_stretch(stretch: ListingPiece) -> list[Listed]:
         found.append(Listed(file, pc.sum(table["size_bytes"]).as_py() or 0))
 
     for span in stretch.spans:
-        for batch in within(store, span):
+        for batch in store.list(span.prefix, after=span.after, until=span.until):
             rows.append(batch)
             count += batch.num_rows
             if count >= ROWS_TO_A_FILE:
@@ -151,15 +151,6 @@ def list_stretch(stretch: ListingPiece) -> list[Listed]:
     if rows or not found:
         write()
     return found
-
-
-def within(store: ObjectStore, span: Span) -> Iterator[pa.RecordBatch]:
-    """The listing of one span."""
-    for batch in store.list(span.prefix, after=span.after):
-        rows = batch.filter(pc.less(batch["key"], span.until)) if span.until else batch
-        yield rows
-        if rows.num_rows < batch.num_rows:
-            return
 
 
 def stored_at(store: ObjectStore, key: str) -> pa.RecordBatch | None:

@@ -25,6 +25,7 @@ from desilt.runs.steps import Action, EditHistory, TakeCommits, TidyFiles
 from desilt.sweep import commits
 
 BIGGEST = 10
+ROWS_AT_ONCE = 1_000  # a page shows some thousand, however many go
 
 
 def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Report:
@@ -124,7 +125,7 @@ def removals(repository: Repository, plan: Plan, branches: Mapping[str, str]) ->
     """What ``plan`` removes, as it is read."""
     for file in plan.files:
         rows = pq.ParquetFile(pa.PythonFile(ObjectFile(repository.store, file.key), mode="r"))
-        for batch in rows.iter_batches():
+        for batch in rows.iter_batches(ROWS_AT_ONCE):
             for row in batch.to_pylist():
                 branch = branch_name(branches, repository.layout.group_of(row["address"]))
                 yield Removed(

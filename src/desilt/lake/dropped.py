@@ -62,6 +62,9 @@ def each_since(tx: Transaction, repository: str, at: datetime) -> Iterator[tuple
 
 def lately(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
     """Those of ``addresses`` that were dropped at ``since`` or later."""
+    any_since = "SELECT 1 FROM dropped WHERE repository = ? AND dropped_at >= ? LIMIT 1"
+    if tx.one(any_since, repository, microseconds(since)) is None:
+        return set()
     query = "SELECT address FROM dropped WHERE repository = ? AND dropped_at >= ? AND address IN ({})"
     return {str(row[0]) for row in among(tx, query, addresses, repository, microseconds(since))}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 
 from desilt.clock import ManualClock
@@ -21,7 +22,7 @@ from desilt.lake.events import BroughtBack, MarksFollowed, run_began
 from desilt.lake.held import LakeHeld
 from desilt.objects import store_clock
 from desilt.objects.store import Outcome, Result
-from desilt.records import ledger, locks, outlived
+from desilt.records import condemning, ledger, locks, outlived
 from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow, RunState
@@ -106,11 +107,8 @@ class LakeGate:
         addresses, uid = batch.rows["address"].to_pylist(), self._core.uid
         for _ in range(TRIES):
             held.catch_up()
-            back = {
-                address: "what came after the plan holds it"
-                for address, again in zip(addresses, held.holds(batch.rows).tolist(), strict=True)
-                if again
-            }
+            again = held.holds(batch.rows)
+            back = {addresses[place]: "what came after the plan holds it" for place in np.flatnonzero(again)}
             with self._core.database.write() as tx:
                 generation = repositories.condemning(tx, uid)
                 locks.check(tx, lock)
@@ -118,8 +116,7 @@ class LakeGate:
                     condemned = {one.address for one in tombstones.of_run(tx, uid, batch.run, batch=batch.number)}
                     return {address: "held again" for address in addresses if address not in condemned}
                 if generation == held.generation:
-                    free = batch.rows.filter(pa.array([address not in back for address in addresses]))
-                    back |= self._held(tx, batch.run, free, relies_on)
+                    back |= self._held(tx, batch.run, batch.rows.filter(pa.array(~again)), relies_on)
                     self._write(tx, batch, back)
                     return back
         raise RefsMoved("a batch was condemned")
@@ -154,17 +151,14 @@ class LakeGate:
         return back
 
     def _write(self, tx: Transaction, batch: Batch, back: Mapping[str, str]) -> None:
-        now = self._core.clock()
-        stones = [
-            Tombstone(
-                row["address"], batch.run, rule_of(row["reason"], row["detail"]), now, row["size_bytes"], batch.number
-            )
-            for row in batch.rows.select(["address", "reason", "detail", "size_bytes"]).to_pylist()
-            if row["address"] not in back
-        ]
-        tombstones.condemn(tx, self._core.uid, stones)
-        of_tables = int(bool(stones) and stones[0].address.startswith(RANGES))
-        ahead = BatchRow(batch.number, "", asked=len(stones), held_again=len(back), tables=of_tables)
+        columns = (batch.rows[name].to_pylist() for name in ("address", "reason", "detail", "size_bytes"))
+        going = [row for row in zip(*columns, strict=True) if row[0] not in back]
+        rules: dict[str, dict[str, int]] = {}
+        for address, reason, detail, size in going:
+            rules.setdefault(rule_of(reason, detail), {})[address] = size
+        condemning.condemn(tx, self._core.uid, batch.run, batch.number, rules, at=self._core.clock())
+        of_tables = int(bool(going) and going[0][0].startswith(RANGES))
+        ahead = BatchRow(batch.number, "", asked=len(going), held_again=len(back), tables=of_tables)
         ledger.write_ahead(tx, self._core.uid, batch.run, ahead)
 
     # ---- after

@@ -80,7 +80,9 @@ class LakeHeld:
 
     def holds(self, rows: pa.Table) -> Flags:
         """Which of a plan's rows are held by something that came after it."""
-        found: Flags = np.isin(address_hash(rows["address"].combine_chunks()), self._held)
+        found: Flags = np.zeros(len(rows), np.bool_)
+        if len(self._held):
+            found = np.isin(address_hash(rows["address"].combine_chunks()), self._held)
         if self._prefixes and self._relies_on.rules is not None:
             paths = [text.split(DIVIDER)[1:] for text in rows["detail"].to_pylist()]  # as they are shown
             found |= np.array([any(path.startswith(self._prefixes) for path in some) for some in paths], np.bool_)

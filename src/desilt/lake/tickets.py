@@ -57,6 +57,8 @@ def open_at(tx: Transaction, repository: str, now: datetime) -> Iterator[Ticket]
 
 def holders(tx: Transaction, repository: str, addresses: Sequence[str], *, since: datetime) -> set[str]:
     """Those of ``addresses`` that a ticket holds which expires after ``since``."""
+    if tx.one("SELECT 1 FROM tickets WHERE repository = ? LIMIT 1", repository) is None:
+        return set()
     query = "SELECT address FROM tickets WHERE repository = ? AND expires_at > ? AND address IN ({})"
     return {str(row[0]) for row in among(tx, query, addresses, repository, microseconds(since))}
 

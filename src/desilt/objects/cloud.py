@@ -24,7 +24,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, Prec
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
-from desilt.objects.cloud_listing import flat, in_whole, must_walk, regrouped, walk
+from desilt.objects.cloud_listing import before, flat, in_whole, must_walk, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
@@ -160,13 +160,14 @@ class CloudStore:
             found = in_whole(lambda: obstore.list_with_delimiter(self.client, below))
         return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]
         with self._failures("listing", prefix):
             if must_walk(self.scheme):
-                yield from regrouped(walk(self.client, self.root, folder and folder + "/", prefix, after))
+                found = walk(self.client, self.root, folder and folder + "/", prefix, after, until)
             else:
-                yield from regrouped(flat(self.client, self.root, prefix, after))
+                found = flat(self.client, self.root, prefix, after)
+            yield from regrouped(before(found, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         """As promised; but where a bulk call failed half-way, Azure cannot tell what it removed from what was gone."""

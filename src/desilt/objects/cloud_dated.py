@@ -44,8 +44,8 @@ class DatedCloudStore(CloudStore):
         """Dated as what is put: metadata would travel with a copy."""
         self.put(destination, self.stream(source))
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
-        for batch in super().list(prefix, after=after):
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
+        for batch in super().list(prefix, after=after, until=until):
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 dates = list(pool.map(lambda key: self.head(key).modified_at, batch["key"].to_pylist()))
             columns = [batch["key"], batch["size_bytes"], pa.array(dates, LISTING.field("modified_at").type)]

@@ -59,7 +59,7 @@ def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.Reco
             return
 
 
-def walk(client: Client, root: str, folder: str, prefix: str, after: str) -> Iterator[pa.RecordBatch]:
+def walk(client: Client, root: str, folder: str, prefix: str, after: str, until: str = "") -> Iterator[pa.RecordBatch]:
     """Keys below ``folder`` (empty, or ending in a slash), whatever order the store has."""
     found = in_whole(lambda: obstore.list_with_delimiter(client, (root + folder) or None, return_arrow=True))
     rows = chosen(pa.table(found["objects"]).combine_chunks(), root, max(prefix, folder, key=len), after)
@@ -67,11 +67,13 @@ def walk(client: Client, root: str, folder: str, prefix: str, after: str) -> Ite
     keys = rows.column("key").to_pylist()
     done = 0
     for inner in sorted(each.removeprefix(root) + "/" for each in found["common_prefixes"]):
+        if until and inner >= until:
+            break
         if inner != folder and may_hold(inner, prefix, after):
             here = bisect_left(keys, inner)
             yield from rows[done:here].to_batches()
             done = here
-            yield from walk(client, root, inner, prefix, after)
+            yield from walk(client, root, inner, prefix, after, until)
     yield from rows[done:].to_batches()
 
 
@@ -88,6 +90,15 @@ def chosen(rows: pa.Table | pa.RecordBatch, root: str, prefix: str, after: str) 
         rows.column("last_modified").cast(LISTING.field("modified_at").type),
     ]
     return type(rows).from_arrays(columns, schema=LISTING)
+
+
+def before(some: Iterable[pa.RecordBatch], until: str) -> Iterator[pa.RecordBatch]:
+    """Rows with keys before ``until``, unless it is empty; what comes later is not asked for."""
+    for batch in some:
+        rows = batch.filter(pc.less(batch["key"], until)) if until else batch
+        yield rows
+        if rows.num_rows < batch.num_rows:
+            return
 
 
 def regrouped(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

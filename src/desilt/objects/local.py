@@ -22,6 +22,7 @@ from desilt.clock import Clock
 from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
+from desilt.objects.local_files import took_away, write_all
 from desilt.objects.local_folders import existing, make_folder, rename, sync_folder, sync_names, tidy, tries
 from desilt.objects.local_listing import walk
 from desilt.objects.removal import attempt, by_folder, check_pairs, failed
@@ -142,11 +143,11 @@ class LocalStore:
             except ABSENT:
                 return []
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
         folder = check_prefix(prefix).rpartition("/")[0]
         self._inside(folder)
         self._check_root()
-        return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after))
+        return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         for key in keys:
@@ -178,16 +179,18 @@ class LocalStore:
         try:
             for key in keys:
                 between()
-                outcomes.append(attempt(self._delete, key, descriptor))
+                name = key[key.rfind("/") + 1 :]
+                gone = took_away(name, descriptor)
+                outcomes.append(Outcome(key, Result.REMOVED) if gone else attempt(self._delete, key, name, descriptor))
             return outcomes
         finally:
             os.close(descriptor)
 
-    def _delete(self, key: str, folder: int) -> None:
-        name = key.rpartition("/")[2]
+    def _delete(self, key: str, name: str, folder: int) -> None:
+        """What did not go at once is asked for again, to tell why."""
         self._regular(key, name, folder)
         with self._failures("removing", key):
-            os.unlink(name, dir_fd=folder)  # no fsync: an object that a power cut brings back is only garbage again
+            os.unlink(name, dir_fd=folder)
 
     def _move(self, source: str, destination: str) -> None:
         here = self._path(source)
@@ -274,12 +277,6 @@ class LocalStore:
             yield
         except OSError as error:
             raise failure(self.uri, doing, key, error) from error
-
-
-def write_all(descriptor: int, chunk: bytes) -> None:
-    rest = memoryview(chunk)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def replace(partial: str, target: str) -> bool:

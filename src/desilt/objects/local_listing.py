@@ -10,7 +10,7 @@ from desilt.objects.local_folders import is_utf8
 from desilt.objects.store import may_hold, within
 
 
-def walk(root: str, uri: str, folder: str, prefix: str, after: str) -> Iterator[tuple[str, int, int]]:
+def walk(root: str, uri: str, folder: str, prefix: str, after: str, until: str = "") -> Iterator[tuple[str, int, int]]:
     """Key, size and microseconds since 1970 of every file below ``folder`` that a listing shows, in order of keys."""
     with failures(uri, folder):
         try:
@@ -27,11 +27,13 @@ def walk(root: str, uri: str, folder: str, prefix: str, after: str) -> Iterator[
             return  # gone since its parent was read, or never there
     for name, entry in entries:
         key = folder + name
+        if until and key >= until:
+            return
         if not key.isascii() and not is_utf8(key):
             raise StorageFailed(f"{uri} holds a file whose name is not UTF-8: {key!a}; rename it or move it away")
         if name.endswith("/"):
             if may_hold(key, prefix, after):
-                yield from walk(root, uri, key, prefix, after)
+                yield from walk(root, uri, key, prefix, after, until)
         elif within(key, prefix, after):
             try:  # not `failures`, which would take longer than the call
                 status = entry.stat(follow_symlinks=False)

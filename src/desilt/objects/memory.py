@@ -88,13 +88,14 @@ class MemoryStore:
             below = [key.removeprefix(folder) for key in self._objects if key.startswith(folder)]
         return sorted({f"{folder}{rest.partition('/')[0]}/" for rest in below if "/" in rest})
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
         check_prefix(prefix)
         with self._lock:
             seen = {key: (len(body), at) for key, (body, at) in self._objects.items()}
         keys = sorted(seen)
         first = max(bisect_left(keys, prefix), bisect_right(keys, after))
-        found = (key for key in keys[first:] if key.startswith(prefix))
+        last = bisect_left(keys, until) if until else len(keys)
+        found = (key for key in keys[first:last] if key.startswith(prefix))
         return batches((key, seen[key][0], microseconds(seen[key][1])) for key in found)
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:

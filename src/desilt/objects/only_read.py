@@ -43,11 +43,11 @@ class OnlyReadStore(LocalStore):
     def head(self, key: str) -> ObjectInfo:
         return self._aside.head(key) if self._is_aside(key) else super().head(key)
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
-        found = super().list(prefix, after=after)
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
+        found = super().list(prefix, after=after, until=until)
         if not may_be_aside(prefix):
             return found
-        both = [*found, *self._aside.list(prefix, after=after)]
+        both = [*found, *self._aside.list(prefix, after=after, until=until)]
         return iter(pa.Table.from_batches(both, LISTING).sort_by("key").to_batches())
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:  # noqa: ARG002

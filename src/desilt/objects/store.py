@@ -8,6 +8,7 @@ order of its bytes.
 may call them; a test in ``tests/architecture`` keeps it so.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,6 +32,7 @@ LISTING = pa.schema(
 BATCH_ROWS = 4096
 CHUNK_BYTES = 4 << 20
 MAX_KEY_BYTES = 1024
+PLAIN = re.compile(r"[\w=-][\w.=-]*(?:/[\w=-][\w.=-]*)*", re.ASCII)  # what most keys are: seen to be sound in one look
 REFUSED = frozenset(map(chr, range(32))) | {"\x7f", "\\"}  # a store somewhere drops or changes each of these
 
 
@@ -109,8 +111,11 @@ class ObjectStore(Protocol):
         """What lies one level below ``folder`` and holds objects: each a prefix that ends in a slash, in order."""
         ...
 
-    def list(self, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
-        """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes."""
+    def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
+        """Every object whose key starts with ``prefix`` and is greater than ``after``, in order of key bytes.
+
+        With ``until`` only keys before that; what comes later is not asked for.
+        """
         ...
 
     @property
@@ -179,6 +184,8 @@ def check_range(start: int, length: int | None) -> None:
 
 def flaw(key: str) -> str | None:
     """Why ``key`` cannot be a key, or None."""
+    if len(key) <= MAX_KEY_BYTES and PLAIN.fullmatch(key):
+        return None
     try:
         size = len(key.encode())
     except UnicodeEncodeError:

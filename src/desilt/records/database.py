@@ -44,6 +44,10 @@ class Transaction(Protocol):
     def one(self, sql: str, *values: object) -> Row | None:
         """The first row, if there is one."""
 
+    @property
+    def pairs(self) -> str:
+        """What has a JSON object, its one parameter, as rows of ``key`` and ``value``; values may be texts."""
+
     def has_table(self, name: str) -> bool:
         """Whether it is there, of the same moment as all that a reading transaction sees."""
 

@@ -68,6 +68,8 @@ class PostgreSQL:
 
 
 class PostgreSQLTransaction:
+    pairs = "json_each_text(CAST(? AS json))"
+
     def __init__(self, connection: "psycopg.Connection[Row]") -> None:
         self._connection = connection
 

@@ -17,6 +17,11 @@ from desilt.domain.times import microseconds, moment
 from desilt.errors import Gone
 from desilt.records.database import Row, Transaction, among
 
+PASSING = (  # to the run that condemns it now
+    "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
+    "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
+    "state = excluded.state, restored_at = NULL"
+)
 HARD_DELETE = "harddelete"  # whose tombstones have no run until a worker claims them
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
@@ -72,10 +77,7 @@ class Tombstone:
 def condemn(tx: Transaction, repository: str, stones: Iterable[Tombstone]) -> None:
     """Write tombstones; an address that has one passes to the run that condemns it now."""
     tx.execute_many(
-        f"INSERT INTO tombstones (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (repository, address) DO UPDATE SET run = excluded.run, rule = excluded.rule, "
-        "condemned_at = excluded.condemned_at, size_bytes = excluded.size_bytes, batch = excluded.batch, "
-        "state = excluded.state, restored_at = NULL",
+        f"INSERT INTO tombstones (repository, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) {PASSING}",
         (
             (repository, one.address, one.run, one.rule, microseconds(one.condemned_at), one.size, one.batch, one.state)
             for one in stones

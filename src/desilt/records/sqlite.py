@@ -79,6 +79,8 @@ class SQLite:
 
 
 class SQLiteTransaction:
+    pairs = "json_each(?)"
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

@@ -26,18 +26,21 @@ TAIL = 8  # bytes of a Parquet file that say how long its footer is
 def write(store: ObjectStore, key: str, rows: pa.Table) -> tuple[PlanFile, ...]:
     """``rows`` as a file at ``key``, with more beside it where they are many, and none where there are none.
 
-    A row group is some whole batches.
+    A row group is some whole batches. Rows are in order of addresses, so that a batch is of few folders, and its
+    tombstones are neighbours.
     """
+    rows = rows.take(pc.sort_indices(rows["address"]))
     group = store.delete_batch * BATCHES_TO_A_GROUP
     size = group * GROUPS_TO_A_FILE
     stem = key.removesuffix(".parquet")
     return tuple(
-        _write(store, f"{stem}-{at // size:05d}.parquet" if at else key, rows.slice(at, size), group)
+        write_one(store, f"{stem}-{at // size:05d}.parquet" if at else key, rows.slice(at, size), group)
         for at in range(0, rows.num_rows, size)
     )
 
 
-def _write(store: ObjectStore, key: str, rows: pa.Table, group: int) -> PlanFile:
+def write_one(store: ObjectStore, key: str, rows: pa.Table, group: int) -> PlanFile:
+    """``rows`` in the order that they are in, as one file."""
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink, rows.schema, compression="zstd", use_dictionary=REPEATED, write_page_checksum=True

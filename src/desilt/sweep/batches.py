@@ -172,23 +172,23 @@ def results(
     rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome], removed: str = Result.REMOVED
 ) -> pa.Table:
     """The rows of a batch with what became of each, as OUTCOME; of what went as asked, it says ``removed``."""
-    following = iter(outcomes)
-    told = [
-        (HELD_AGAIN, back[address]) if address in back else _told(next(following), removed)
-        for address in rows["address"].to_pylist()
-    ]
+    told = [removed if one.result is Result.REMOVED else one.result.value for one in outcomes]
+    details = [one.detail for one in outcomes]
+    if back:
+        following = iter(zip(told, details, strict=True))
+        every = [
+            (HELD_AGAIN, back[address]) if address in back else next(following)
+            for address in rows["address"].to_pylist()
+        ]
+        told, details = [one[0] for one in every], [one[1] for one in every]
     columns = [rows[name] for name in ("address", "size_bytes", "modified_at")]
-    columns += [pa.array([one[place] for one in told], pa.string()) for place in (0, 1)]
-    return pa.table(columns, schema=OUTCOME)
+    return pa.table([*columns, pa.array(told, pa.string()), pa.array(details, pa.string())], schema=OUTCOME)
 
 
 def counted(number: int, file: str, rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome]) -> BatchRow:
     """A batch in figures: asked = removed + gone + failed."""
-    sizes = [
-        size
-        for address, size in zip(rows["address"].to_pylist(), rows["size_bytes"].to_pylist(), strict=True)
-        if address not in back
-    ]
+    asked = rows["size_bytes"].to_numpy()[[address not in back for address in rows["address"].to_pylist()]]
+    removed = np.array([one.result is Result.REMOVED for one in outcomes], np.bool_)  # one for each that was asked for
     how_many = {result: sum(one.result is result for one in outcomes) for result in Result}
     return BatchRow(
         number,
@@ -198,7 +198,7 @@ def counted(number: int, file: str, rows: pa.Table, back: Mapping[str, str], out
         how_many[Result.GONE],
         how_many[Result.FAILED],
         len(rows) - len(outcomes),
-        sum(size for size, one in zip(sizes, outcomes, strict=True) if one.result is Result.REMOVED),
+        int(asked[removed].sum()),
     )
 
 
@@ -211,7 +211,3 @@ def plan_rows(repository: Repository, piece: SweepPiece) -> pa.Table:
     if not ours.all():
         raise OutsidePrefix(piece.plan.run, addresses[int(np.argmin(ours))].as_py())
     return rows
-
-
-def _told(outcome: Outcome, removed: str) -> tuple[str, str]:
-    return removed if outcome.result is Result.REMOVED else outcome.result.value, outcome.detail

@@ -17,6 +17,7 @@ SPREAD = (0.5, 1.5)  # by which they differ: those who were refused at once do n
 SILENT_SECONDS = 60.0  # a store that takes so long to fail at all it is asked for answers nobody
 UNANSWERED = 16  # looks at objects, after which no more are tried
 COPIES_AT_ONCE = 32  # where a move is a copy: so many take a moment, not minutes
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # asked before each file of a disk
 SURE_SECONDS = 20.0  # how long a look at the lock is good for: a third of what an owner may be silent
 
 
@@ -35,7 +36,7 @@ class Sure:
 
 def now() -> float:
     """Seconds that pass even while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    return time.clock_gettime(CLOCK)
 
 
 def delete(

@@ -26,12 +26,15 @@ HELD_AGAIN = "held again"
 MARKED = "marked"
 """The result of an object that was hidden, and is there still."""
 
+REPEATED = ["result", "detail"]
 WAY_OUT = "restore it from a copy, or plan again"
 
 
 def write_outcome(store: ObjectStore, key: str, rows: pa.Table) -> None:
     sink = io.BytesIO()
-    pq.write_table(rows, sink, compression="zstd", write_page_checksum=True)
+    pq.write_table(
+        rows, sink, compression="zstd", use_dictionary=REPEATED, write_statistics=False, write_page_checksum=True
+    )
     store.put(key, [sink.getvalue()])
 
 

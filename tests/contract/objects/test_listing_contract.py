@@ -38,8 +38,9 @@ def filled(store):
     return store
 
 
-def listed(store, prefix="", after=""):
-    return [key for batch in store.list(prefix, after=after) for key in batch.column("key").to_pylist()]
+def listed(store, prefix="", after="", until=""):
+    found = store.list(prefix, after=after, until=until)
+    return [key for batch in found for key in batch.column("key").to_pylist()]
 
 
 def test_an_empty_store_lists_nothing(store):
@@ -49,6 +50,15 @@ def test_an_empty_store_lists_nothing(store):
 
 def test_keys_come_in_the_order_of_their_bytes(filled):
     assert listed(filled) == ORDERED
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a/", "a/y"])
+def test_a_listing_ends_before_a_key_whether_there_is_such_a_one_or_not(filled, prefix):
+    bounds = [*ORDERED, "!", "a/", "a/y", "a/y-", "a/y/", "a1", "~", "zz"]
+    for until in bounds:
+        for after in ("", "a/x", "a/y-1/p"):
+            wanted = [key for key in ORDERED if key.startswith(prefix) and key > after and key < until]
+            assert listed(filled, prefix, after, until) == wanted
 
 
 def test_a_row_says_what_head_says(filled):

@@ -116,6 +116,21 @@ def test_outcomes_come_in_the_order_of_the_keys_whatever_their_folders(store):
     assert store.delete_many(keys) == [Outcome(key, result) for key, result in zip(keys, results, strict=True)]
 
 
+def test_it_is_asked_before_each_file_whether_to_go_on(store):
+    keys = [f"a/{number}" for number in range(5)]
+    for key in keys:
+        store.put(key, [b"x"])
+    left = iter([None, None, None])  # before anything, and before two of them
+
+    def between():
+        if next(left, "over") == "over":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        store.delete_many(keys, between=between)
+    assert sorted(path.name for path in Path(store.root, "a").iterdir()) == ["2", "3", "4"]
+
+
 def test_without_the_root_nothing_is_known_to_be_gone(store):
     shutil.rmtree(fill(store, "a/1", "b"))
     outcomes = store.delete_many(["a/1", "b", "none"])

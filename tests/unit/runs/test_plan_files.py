@@ -15,7 +15,7 @@ from desilt.columns.schemas import PLAN
 from desilt.errors import DamagedRun
 from desilt.objects.memory import MemoryStore
 from desilt.runs import facts, plan_files
-from desilt.runs.plan_files import BATCHES_TO_A_GROUP, GROUPS_TO_A_FILE, Window, read, sections, write
+from desilt.runs.plan_files import BATCHES_TO_A_GROUP, GROUPS_TO_A_FILE, Window, read, sections, write, write_one
 from desilt.runs.steps import PlanFile
 
 KEY = "plan/part-00000.parquet"
@@ -27,7 +27,7 @@ def rows(count, first=0):
     numbers = range(first, first + count)
     said = [["remove"] * count, ["unreferenced"] * count, [f"for {number % 3} reasons" for number in numbers]]
     times = [OLD if number % 5 else None for number in numbers]
-    return pa.table([[f"branches/b/p/{number}" for number in numbers], list(numbers), times, *said], schema=PLAN)
+    return pa.table([[f"branches/b/p/{number:06d}" for number in numbers], list(numbers), times, *said], schema=PLAN)
 
 
 def memory():
@@ -61,6 +61,12 @@ def test_what_is_written_is_read(store, count):
     assert file.sections[-1].end == len(store.get(KEY))
     assert read(store, file).combine_chunks().equals(rows(count))
     assert pq.read_table(io.BytesIO(store.get(KEY))).equals(rows(count))  # and anybody else can read it
+
+
+def test_rows_are_in_order_of_addresses_so_that_a_batch_is_of_neighbours(store):
+    some = rows(2 * GROUP + 1)
+    (file,) = write(store, KEY, some.take(list(range(1, len(some), 2)) + list(range(0, len(some), 2))))
+    assert read(store, file).combine_chunks().equals(some)
 
 
 def test_no_rows_are_no_file(store):
@@ -141,7 +147,7 @@ def test_the_same_rows_in_another_order_are_refused(store, file, number):
     places = list(range(file.rows))
     first, last = number * GROUP, min((number + 1) * GROUP, file.rows)
     places[first:last] = reversed(places[first:last])
-    (other,) = write(store, KEY, rows(file.rows).take(pa.array(places)))
+    other = write_one(store, KEY, rows(file.rows).take(pa.array(places)), GROUP)
     assert (other.rows, other.bytes) == (file.rows, file.bytes)
     refused(store, file, first, last)
 
