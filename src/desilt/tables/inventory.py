@@ -34,7 +34,8 @@ class ListedPiece:
     names: Mapping[str, str]  # of branches, by uid
 
     def read(self, repository: Repository) -> Iterator[pa.Table]:
-        for batch in listing.within(repository.store, self.span):
+        span = self.span
+        for batch in repository.store.list(span.prefix, after=span.after, until=span.until):
             addresses = pc.utf8_slice_codeunits(batch["key"], len(repository.prefix))
             yield _table(addresses, batch["size_bytes"], batch["modified_at"], repository.layout, self.names)
 
