@@ -1,23 +1,29 @@
 """Runs by Spark Connect: a real server in a process of its own, whose workers are sent desilt."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from bare_python import bare_python
 from desilt.testing import clusters
 from driver import driver
-from old_garbage import PASSWORD, old_garbage
+from old_garbage import COMMITTED, GARBAGE, PASSWORD, STAGED, old_garbage
 
 API = """
 import json, os, sys
-import desilt
+import desilt.tables
 from desilt.executors.connect import connect
 
 spark = connect(sys.argv[1])
 with desilt.open(sys.argv[2], db=sys.argv[3], spark=spark) as repo:
     rows = repo.gc.plan().removals()
-    print(json.dumps([type(rows).__module__, rows.count(), sorted(rows.columns), repo.planned().report.place]))
+    told = [type(rows).__module__, rows.count(), sorted(rows.columns), repo.planned().report.place]
+desilt.tables.register(spark)
+read = spark.read.format("desilt").option("repository", sys.argv[2]).option("db", sys.argv[3].replace(sys.argv[4], ""))
+staged = read.option("table", "staged").load().count()
+print(json.dumps([*told, read.option("table", "entries").load().count(), staged]))
 """
 
 
@@ -38,15 +44,13 @@ def lake(s3_server, fresh_postgres_url, monkeypatch):
 
 
 def test_a_run_is_done_by_a_server_and_its_rows_are_a_frame(server, lake, s3_server, tmp_path):
-    import subprocess
-    import sys
-
-    words = [sys.executable, "-c", API, server, lake.words[0], lake.words[2]]
+    words = [sys.executable, "-c", API, server, lake.words[0], lake.words[2], PASSWORD]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    module, rows, columns, place = json.loads(done.stdout)
+    module, rows, columns, place, entries, staged = json.loads(done.stdout)
+    assert (entries, staged) == (COMMITTED, STAGED)
     assert module.startswith("pyspark.sql.connect")
-    assert (rows, "address" in columns) == (60, True)
+    assert (rows, "address" in columns) == (GARBAGE, True)
     assert place == "on Spark (local[2], by Spark Connect)"
     with driver(s3_server.env, tmp_path / "log") as commands:
         report = lake.went(commands(*lake.gc_run("--remote", server)))
