@@ -42,9 +42,11 @@ class Pretence:
             yield from really_list(store, prefix, after=after)
             return
         for branch in range(self.shape.branches):
-            found = keys(self.shape.addresses_of(self.shape.numbers(branch, COMMITTED, STAGED)), self.prefix)
-            if len(found) and found[-1].as_py() > after:
-                rows = rows_of(found)
+            last = self.shape.addresses_of(np.array([min((branch + 1) * self.shape.each, self.shape.objects) - 1]))
+            if self.prefix + last[0].as_py() > after:  # else nothing of it is made
+                rows = rows_of(
+                    keys(self.shape.addresses_of(self.shape.numbers(branch, COMMITTED, STAGED)), self.prefix)
+                )
                 rows = rows.filter(pc.and_(pc.starts_with(rows["key"], prefix), pc.greater(rows["key"], after)))
                 if rows.num_rows:
                     yield rows

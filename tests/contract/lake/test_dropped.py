@@ -87,3 +87,11 @@ def test_what_was_dropped_before_is_not_told(repo):
     with repo.database.read() as tx:
         found = [one for some in dropped.since(tx, repo.uid, at) for one in some.to_pylist()]
     assert (found, early in let_go(repo)) == ([late], True)
+
+
+def test_what_was_dropped_at_the_very_moment_is_told(repo):
+    address = repo.put("main", "a", b"1").address
+    repo.reset("main")
+    with repo.database.read() as tx:
+        _, _, at = dropped.last(tx, repo.uid, address)
+        assert [one for some in dropped.since(tx, repo.uid, at) for one in some.to_pylist()] == [address]
