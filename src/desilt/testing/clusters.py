@@ -99,7 +99,8 @@ def connect_server(
     words = [str(spark_home() / "bin" / "spark-submit"), "--class", CONNECT, "--master", master]
     words += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     log = home / "connect.log"
-    with running([*words, "spark-internal"], log=log, ready=lambda: listens(port), env=environment(told)):
+    env = environment({"SPARK_DAEMON_MEMORY": "1g", **told})  # a whole Spark, and not only who gives out work
+    with running([*words, "spark-internal"], log=log, ready=lambda: listens(port), env=env):
         yield f"sc://127.0.0.1:{port}"
 
 
