@@ -2,7 +2,7 @@
 
 import os
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from desilt.errors import BadRequest, DesiltError, WorkFailed
@@ -26,12 +26,14 @@ def connect(url: str) -> "SparkSession":
             f"no Spark Connect server answers at {host}:{port} ({said}); start one, or mend --remote"
         ) from None
     try:
-        from pyspark.sql.connect.session import SparkSession as RemoteSession
+        import pyspark.sql.connect.session  # noqa: F401
+        from pyspark.sql import SparkSession
     except ImportError as error:
         raise DesiltError(f"Spark Connect needs {error.name or 'its packages'}; {INSTALL}") from None
-    builder: Any = RemoteSession.builder
     try:
-        session: SparkSession = builder.remote(url).create()
+        session: SparkSession = SparkSession.builder.remote(
+            url
+        ).create()  # this process is of Spark Connect from now on
         session.conf.set("spark.sql.session.timeZone", "UTC")
     except Exception as error:
         line = str(error).partition("\n")[0].replace(url, f"sc://{host}:{port}")
