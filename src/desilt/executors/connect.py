@@ -31,9 +31,8 @@ def connect(url: str) -> "SparkSession":
     except ImportError as error:
         raise DesiltError(f"Spark Connect needs {error.name or 'its packages'}; {INSTALL}") from None
     try:
-        session: SparkSession = SparkSession.builder.remote(
-            url
-        ).create()  # this process is of Spark Connect from now on
+        # This process is of Spark Connect from now on, and classic sessions are none for it any more.
+        session: SparkSession = SparkSession.builder.remote(url).create()
         session.conf.set("spark.sql.session.timeZone", "UTC")
     except Exception as error:
         line = str(error).partition("\n")[0].replace(url, f"sc://{host}:{port}")
