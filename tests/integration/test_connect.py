@@ -21,7 +21,8 @@ with desilt.open(sys.argv[2], db=sys.argv[3], spark=spark) as repo:
     rows = repo.gc.plan().removals()
     told = [type(rows).__module__, rows.count(), sorted(rows.columns), repo.planned().report.place]
 desilt.tables.register(spark)
-read = spark.read.format("desilt").option("repository", sys.argv[2]).option("db", sys.argv[3].replace(":" + sys.argv[4], ""))
+plain = sys.argv[3].replace(":" + sys.argv[4], "")
+read = spark.read.format("desilt").option("repository", sys.argv[2]).option("db", plain)
 staged = read.option("table", "staged").load().count()
 print(json.dumps([*told, read.option("table", "entries").load().count(), staged]))
 """
