@@ -126,8 +126,10 @@ def public_name(url: str) -> str:
     """``url`` without its password."""
     try:
         parts = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error as error:
-        raise InvalidUri(f"this is not a PostgreSQL URL ({error}); write postgresql://USER@HOST/NAME") from None
+    except psycopg.Error:  # which would show the password
+        shown = passwords.without_password(url)
+        way_out = "write postgresql://USER@HOST/NAME, and in a password % as %25, / as %2F and @ as %40"
+        raise InvalidUri(f"{shown!r} is not a PostgreSQL URL; {way_out}") from None
     return f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
 
 
