@@ -168,7 +168,8 @@ def batches(repository: LakeRepository, plan: Plan) -> Iterator[RecoveredBatch]:
             results: dict[str, str] = {}
             for key in written.get(number, []):  # more than one, where a try was taken up again
                 read = read_outcome(repository.store, key)
-                results |= dict(zip(read["address"].to_pylist(), read["result"].to_pylist(), strict=True))
+                told = dict(zip(read["address"].to_pylist(), read["result"].to_pylist(), strict=True))
+                results |= {one: result for one, result in told.items() if results.get(one) not in WENT}
             name = max(written.get(number, [""])).rpartition("/")[2]
             yield RecoveredBatch(
                 number,
