@@ -17,7 +17,7 @@ COLUMN = "text"
 
 
 def apart(count: int, there: int, joined: str | None, rows: Iterable[Row]) -> pa.Array:
-    """``count`` texts that were ``joined`` by line ends; where one has such itself, or is not ``there``, from ``rows``."""
+    """``count`` texts that were ``joined`` by line ends; from ``rows`` if one has such itself, or is not ``there``."""
     found = pc.split_pattern(pa.array([] if joined is None else [joined], pa.string()), "\n").flatten()
     whole = len(found) == count == there  # one that is missing, and one that falls in two, are as many as before
     return found if whole else one_by_one(count, [row[0] for row in rows])
