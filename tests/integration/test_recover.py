@@ -155,6 +155,22 @@ def test_what_one_try_removed_is_gone_whatever_another_try_of_the_same_batch_say
     assert len(repo.tombstones([one.address for one in garbage])) == len(garbage)
 
 
+def test_a_run_of_whose_batches_one_was_tried_often_may_still_be_at_work_on_another(repo, garbage, monkeypatch):
+    """As many files as batches, or more: and yet the last batch has none."""
+    copy = backup(repo.database)
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        at_call(patch, sweeping, "sweep_batch", 3, killed)
+        gc(repo)
+    found = [key for listed in repo.store.list() for key in listed["key"].to_pylist() if "/outcome/" in key]
+    assert len(found) == len(garbage) - 1
+    write_outcome(repo.store, f"{found[0].rpartition('-')[0]}-ffffffff.parquet", read_outcome(repo.store, found[0]))
+    put_back(repo.database, copy)
+    with pytest.raises(Conflict, match="was at work"):
+        recover(repo)
+    later(repo, minutes=11)
+    recover(repo)
+
+
 def test_what_was_condemned_by_the_copy_and_came_back_since_is_not_gone(repo, monkeypatch):
     """The copy was made between a batch's condemnation and its removal."""
     committed(repo, "logs/a", "data/b")
