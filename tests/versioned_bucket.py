@@ -8,8 +8,9 @@ with bucket.pages(2): …                 # listings of versions come two at a t
 """
 
 from contextlib import contextmanager
+from itertools import product
 
-from desilt.objects.s3_client import s3_client
+from desilt.objects.s3_client import REMOVALS, s3_client
 
 
 class VersionedBucket:
@@ -79,10 +80,11 @@ class VersionedBucket:
 
     @contextmanager
     def _listening(self, heard):
-        for event, hear in heard.items():
-            self.s3.meta.events.register(event, hear, unique_id=event)
+        clients = (self.s3, s3_client(self.name, attempts=REMOVALS))
+        for client, (event, hear) in product(clients, heard.items()):
+            client.meta.events.register(event, hear, unique_id=event)
         try:
             yield
         finally:
-            for event, hear in heard.items():
-                self.s3.meta.events.unregister(event, hear, unique_id=event)
+            for client, (event, hear) in product(clients, heard.items()):
+                client.meta.events.unregister(event, hear, unique_id=event)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import pyarrow as pa
 import pytest
 
 from copies import backup, cut_off, put_back
@@ -33,6 +34,7 @@ from desilt.recovery.recover import recover
 from desilt.runs.steps import Action
 from desilt.sweep import batches as sweeping
 from desilt.sweep.limits import Limits
+from desilt.sweep.outcome import read_outcome, write_outcome
 from words import contents, forget_files, stage, stored, tables
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -132,6 +134,41 @@ def test_what_came_back_from_the_trash_is_not_gone_after_a_recovery(repo):
         gc(repo)
     recover(repo)
     assert contents(repo, "main") == {"logs/a": "logs/a", "data/b": "data/b"}
+
+
+@pytest.mark.parametrize("name", ["00000000", "ffffffff"])
+def test_what_one_try_removed_is_gone_whatever_another_try_of_the_same_batch_says(repo, garbage, name):
+    """Two tasks had the same batch: each wrote down what it saw, in files whose names are in no order."""
+    copy = backup(repo.database)
+    done = gc(repo)
+    (key,) = [
+        key
+        for listed in repo.store.list()
+        for key in listed["key"].to_pylist()
+        if f"{done.run}/" in key and "/outcome/00000000-" in key
+    ]
+    rows = read_outcome(repo.store, key)
+    other = rows.set_column(3, "result", pa.array(["failed"] * len(rows)))
+    write_outcome(repo.store, f"{key.rpartition('-')[0]}-{name}.parquet", other)
+    put_back(repo.database, copy)
+    recover(repo)
+    assert len(repo.tombstones([one.address for one in garbage])) == len(garbage)
+
+
+def test_a_run_of_whose_batches_one_was_tried_often_may_still_be_at_work_on_another(repo, garbage, monkeypatch):
+    """As many files as batches, or more: and yet the last batch has none."""
+    copy = backup(repo.database)
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        at_call(patch, sweeping, "sweep_batch", 3, killed)
+        gc(repo)
+    found = [key for listed in repo.store.list() for key in listed["key"].to_pylist() if "/outcome/" in key]
+    assert len(found) == len(garbage) - 1
+    write_outcome(repo.store, f"{found[0].rpartition('-')[0]}-ffffffff.parquet", read_outcome(repo.store, found[0]))
+    put_back(repo.database, copy)
+    with pytest.raises(Conflict, match="was at work"):
+        recover(repo)
+    later(repo, minutes=11)
+    recover(repo)
 
 
 def test_what_was_condemned_by_the_copy_and_came_back_since_is_not_gone(repo, monkeypatch):

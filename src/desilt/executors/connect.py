@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 PORT = 15002
 ANSWER_SECONDS = 20.0
+SECRET_CHARACTERS = 6  # a shorter value is a word of the text
 INSTALL = "pip install 'desilt[connect]'"
 
 
@@ -35,9 +36,18 @@ def connect(url: str) -> "SparkSession":
         session: SparkSession = SparkSession.builder.remote(url).create()
         session.conf.set("spark.sql.session.timeZone", "UTC")
     except Exception as error:
-        line = str(error).partition("\n")[0].replace(url, f"sc://{host}:{port}")
-        raise WorkFailed(f"Spark Connect at {host}:{port} gives no session: {line}") from error
+        line = without_secrets(str(error).partition("\n")[0], url)
+        raise WorkFailed(f"Spark Connect at {host}:{port} gives no session: {line}") from None
     return session
+
+
+def without_secrets(text: str, url: str) -> str:
+    """``text`` without what ``url`` says behind a semicolon: Spark repeats a parameter that it cannot read."""
+    for one in url.split(";")[1:]:
+        name, _, value = one.partition("=")
+        text = text.replace(one, name)
+        text = text.replace(value, "***") if len(value) >= SECRET_CHARACTERS else text
+    return text
 
 
 def address(url: str) -> tuple[str, int]:

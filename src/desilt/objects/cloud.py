@@ -24,7 +24,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, Prec
 
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, connect, failure, first_line
-from desilt.objects.cloud_listing import before, flat, in_whole, must_walk, regrouped, walk
+from desilt.objects.cloud_listing import before, flat, must_walk, one_level, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
@@ -156,8 +156,7 @@ class CloudStore:
     def folders(self, folder: str = "") -> Sequence[str]:
         check_prefix(folder)
         with self._failures("listing", folder):
-            below = (self.root + folder).rstrip("/") or None
-            found = in_whole(lambda: obstore.list_with_delimiter(self.client, below))
+            found = one_level(self.client, self.root + folder)
         return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
     def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:

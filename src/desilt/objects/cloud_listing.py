@@ -21,7 +21,7 @@ import urllib.request
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -31,6 +31,10 @@ from obstore.exceptions import GenericError
 from desilt.errors import StorageFailed
 from desilt.objects.buckets import Client, endpoint
 from desilt.objects.store import BATCH_ROWS, LISTING, may_hold
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from obstore import ListResult
 
 ANSWER_SECONDS = 120  # as long as any request may take
 PAUSES = (0.2, 1.0, 5.0)  # seconds, about, until a page that was cut off is asked for again
@@ -61,7 +65,7 @@ def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.Reco
 
 def walk(client: Client, root: str, folder: str, prefix: str, after: str, until: str = "") -> Iterator[pa.RecordBatch]:
     """Keys below ``folder`` (empty, or ending in a slash), whatever order the store has."""
-    found = in_whole(lambda: obstore.list_with_delimiter(client, (root + folder) or None, return_arrow=True))
+    found = one_level(client, root + folder)
     rows = chosen(pa.table(found["objects"]).combine_chunks(), root, max(prefix, folder, key=len), after)
     rows = rows.sort_by("key")
     keys = rows.column("key").to_pylist()
@@ -131,6 +135,34 @@ def to_the_end(client: Client, folder: str, start: str) -> Iterator[pa.RecordBat
             continue
         if rows == 0 or rows % FULL_PAGE:
             return
+
+
+def one_level(client: Client, folder: str) -> "ListResult[Table]":
+    """What lies right in ``folder`` (empty, or ending in a slash): all there is.
+
+    Where it is as much as full pages are, the rest is looked for, as :func:`to_the_end` does: what is found there
+    and was not told, nor is when asked for again, is an error.
+    """
+    missed = ""
+    while True:
+        found = in_whole(lambda: obstore.list_with_delimiter(client, folder or None, return_arrow=True))
+        files = pa.table(found["objects"])["path"].to_pylist()
+        known = {*files, *found["common_prefixes"]}
+        if not known or len(known) % FULL_PAGE:
+            return found
+        last = max([*files, *(f"{each}/{BEYOND}" for each in found["common_prefixes"])])
+        page = in_whole(lambda: next(pages(client, folder.rstrip("/"), last), None))  # noqa: B023  asked at once
+        more = pa.record_batch(page)["path"].to_pylist() if page is not None else []
+        inside = (folder + key.removeprefix(folder).partition("/")[0] for key in more if key > last)
+        missing = next((one for one in inside if one not in known), "")
+        if not missing:
+            return found
+        if missing == missed:
+            raise StorageFailed(
+                f"the bucket has {missing!r}, and does not list it: of {folder!r} it told {len(known):,} names, "
+                "and no more; check that the endpoint speaks version 2 of listings"
+            )
+        missed = missing  # or it came just now
 
 
 def in_whole(ask: Callable[[], Told]) -> Told:

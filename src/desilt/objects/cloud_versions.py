@@ -9,7 +9,7 @@ from typing import Any
 
 from desilt.errors import DesiltError, StorageFailed
 from desilt.objects.cloud_removal import few_by_few, is_answer, not_tried
-from desilt.objects.s3_client import failures, s3_client
+from desilt.objects.s3_client import REMOVALS, failures, s3_client
 from desilt.objects.store import check_key, nothing
 from desilt.objects.versions import KeyVersions, Version, Versioning, VersionOutcome
 
@@ -83,9 +83,8 @@ class CloudVersions:
         rows = [{"Key": self.root + one.key, "VersionId": one.id} for one in versions]
         try:
             with failures(self.uri, "removing versions of", versions[0].key):
-                answer = s3_client(self.bucket).delete_objects(
-                    Bucket=self.bucket, Delete={"Objects": rows, "Quiet": True}
-                )
+                client = s3_client(self.bucket, attempts=REMOVALS)
+                answer = client.delete_objects(Bucket=self.bucket, Delete={"Objects": rows, "Quiet": True})
         except DesiltError as error:  # whether any went is not known
             return [VersionOutcome(one, str(error)) for one in versions]
         wrong = {(row.get("Key"), row.get("VersionId")): row for row in answer.get("Errors", [])}

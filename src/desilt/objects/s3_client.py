@@ -19,15 +19,16 @@ from desilt.objects.buckets import ANSWER, CONNECT, first_line
 from desilt.objects.s3_refusals import explained
 
 ATTEMPTS = 8
+REMOVALS = 4  # attempts at what takes objects away: the last is over by IN_FLIGHT, when others take it for over
 CONNECTIONS = 32
 MISSING = frozenset({"NoSuchKey", "NoSuchVersion"})
 LOCKS: dict[int, threading.Lock] = {}  # by process: one that was held as it forked is held for good
 AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 
 
-def s3_client(bucket: str) -> Any:
+def s3_client(bucket: str, *, attempts: int = ATTEMPTS) -> Any:
     """A client for ``bucket``, which threads may share; the same one for as long as the environment is."""
-    return shared("s3", bucket)
+    return shared("s3", bucket, attempts)
 
 
 def s3control_client() -> Any:
@@ -35,15 +36,15 @@ def s3control_client() -> Any:
     return shared("s3control", "")
 
 
-def shared(service: str, bucket: str) -> Any:
+def shared(service: str, bucket: str, attempts: int = ATTEMPTS) -> Any:
     """Made once, whoever comes first; never shared with a forked child, where two would read each other's answers."""
     process = os.getpid()
     with LOCKS.setdefault(process, threading.Lock()):
-        return made(service, bucket, process, aws.environment())
+        return made(service, bucket, attempts, process, aws.environment())
 
 
 @lru_cache(maxsize=16)
-def made(service: str, bucket: str, _process: int, _environment: tuple[tuple[str, str], ...]) -> Any:
+def made(service: str, bucket: str, attempts: int, _process: int, _environment: tuple[tuple[str, str], ...]) -> Any:
     import boto3  # takes a while, and most never tag anything
     from botocore import UNSIGNED
     from botocore.config import Config
@@ -55,7 +56,7 @@ def made(service: str, bucket: str, _process: int, _environment: tuple[tuple[str
         server = os.environ.get("AWS_ENDPOINT_URL_S3_CONTROL") or server
     config = Config(
         region_name=aws.region(),
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},  # waits longer each time, by chance
+        retries={"mode": "standard", "total_max_attempts": attempts},  # waits longer each time, by chance
         connect_timeout=CONNECT.total_seconds(),
         read_timeout=ANSWER.total_seconds(),
         max_pool_connections=CONNECTIONS,

@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from desilt.errors import InvalidUri
+from desilt.records.passwords import without_password
 
 Row = tuple[Any, ...]
 C = TypeVar("C")
@@ -94,7 +95,9 @@ def open_database(url: str, *, create: bool = False) -> Database:
         except ImportError:
             raise InvalidUri("PostgreSQL needs its driver; pip install 'desilt[postgres]'") from None
         return PostgreSQL(url)
-    raise InvalidUri(f"{url!r} is not a database; write sqlite:///PATH or postgresql://USER@HOST/NAME")
+    raise InvalidUri(
+        f"{without_password(url)!r} is not a database; write sqlite:///PATH or postgresql://USER@HOST/NAME"
+    )
 
 
 def some_of(wanted: Sequence[Name]) -> Iterator[Sequence[Name]]:

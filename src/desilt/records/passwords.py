@@ -5,9 +5,12 @@ machine, in what the process was started with by ours, or where PostgreSQL's own
 """
 
 import os
+import re
+from urllib.parse import unquote
 
 KNOWN = "DESILT_DATABASES"  # URLs with passwords, a line each, for processes that this one starts
 SECRETS = ("password=", "sslpassword=")
+MISPLACED = re.compile(r"&?(ssl)?password=[^&]*")  # where PostgreSQL would not look for one
 
 
 def without_password(url: str) -> str:
@@ -15,10 +18,16 @@ def without_password(url: str) -> str:
     scheme, divided, rest = url.partition("://")
     if not divided or scheme == "sqlite":
         return url
-    place, asked, query = rest.partition("?")
-    user, at, host = place.rpartition("@")
-    plain = [one for one in query.split("&") if one and not one.startswith(SECRETS)]
-    return f"{scheme}://{user.partition(':')[0]}{at}{host}" + (f"{asked}{'&'.join(plain)}" if plain else "")
+    head, slash, tail = rest.partition("/")
+    if "@" in head:  # up to there all is the user's, as PostgreSQL reads it: a question mark in a password too
+        user, at, host = head.rpartition("@")
+        place, asked, query = f"{host}{slash}{tail}".partition("?")
+    else:
+        place, asked, query = rest.partition("?")
+        user, at, place = place.rpartition("@")
+    plain = [one for one in query.split("&") if one and not unquote(one).startswith(SECRETS)]
+    told = f"{scheme}://{user.partition(':')[0]}{at}{place}" + (f"{asked}{'&'.join(plain)}" if plain else "")
+    return MISPLACED.sub("", told)
 
 
 def with_password(url: str) -> str:

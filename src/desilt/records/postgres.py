@@ -91,8 +91,9 @@ class PostgreSQLTransaction:
             yield from cursor
 
     def texts(self, sql: str, *values: object) -> pa.Array:
-        ((count, joined),) = self.rows(f"SELECT COUNT(*), STRING_AGG({COLUMN}, CHR(10)) FROM ({sql}) AS found", *values)
-        return apart(count, joined, self.each(sql, *values))
+        asked = f"SELECT COUNT(*), COUNT({COLUMN}), STRING_AGG({COLUMN}, CHR(10)) FROM ({sql}) AS found"
+        ((count, there, joined),) = self.rows(asked, *values)
+        return apart(count, there, joined, self.each(sql, *values))
 
     def one(self, sql: str, *values: object) -> Row | None:
         return self._connection.execute(statement(sql), values).fetchone()
@@ -126,8 +127,10 @@ def public_name(url: str) -> str:
     """``url`` without its password."""
     try:
         parts = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error as error:
-        raise InvalidUri(f"this is not a PostgreSQL URL ({error}); write postgresql://USER@HOST/NAME") from None
+    except psycopg.Error:  # which would show the password
+        shown = passwords.without_password(url)
+        way_out = "write postgresql://USER@HOST/NAME, and in a password % as %25, / as %2F and @ as %40"
+        raise InvalidUri(f"{shown!r} is not a PostgreSQL URL; {way_out}") from None
     return f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
 
 

@@ -16,10 +16,11 @@ COLUMN = "text"
 """What a query that is asked this way calls its one column."""
 
 
-def apart(count: int, joined: str | None, rows: Iterable[Row]) -> pa.Array:
-    """``count`` texts that were ``joined`` by line ends; where one has such itself, or is missing, from ``rows``."""
+def apart(count: int, there: int, joined: str | None, rows: Iterable[Row]) -> pa.Array:
+    """``count`` texts that were ``joined`` by line ends; from ``rows`` if one has such itself, or is not ``there``."""
     found = pc.split_pattern(pa.array([] if joined is None else [joined], pa.string()), "\n").flatten()
-    return found if len(found) == count else one_by_one(count, [row[0] for row in rows])
+    whole = len(found) == count == there  # one that is missing, and one that falls in two, are as many as before
+    return found if whole else one_by_one(count, [row[0] for row in rows])
 
 
 def one_by_one(count: int, texts: list[str | None]) -> pa.Array:

@@ -79,10 +79,13 @@ def check_still(repository: LakeRepository, runs: Sequence[Plan]) -> None:
     for plan in runs:
         folder = Folder(repository.store, repository.prefix, run_of(plan))
         signs = [repository.store.head(folder.root + plans.SWEPT).modified_at]
+        ended: set[str] = set()
         for listed in repository.store.list(folder.outcome):
             signs += listed["modified_at"].to_pylist()
+            names = (NAME.fullmatch(key.removeprefix(folder.outcome)) for key in listed["key"].to_pylist())
+            ended |= {name[1] for name in names if name}  # some by more than one try: files tell nothing by their count
         heard, now = max(signs), store_clock.store_time(repository.store)
-        if len(signs) <= plan.batches and now - heard < IN_FLIGHT:
+        if len(ended) < plan.batches and now - heard < IN_FLIGHT:
             raise Conflict(
                 f"run {plan.run} was at work {span(now - heard)} ago, with the database that was lost; "
                 f"make sure that it is not any more, and try again in {span(IN_FLIGHT - (now - heard))}"
@@ -168,7 +171,8 @@ def batches(repository: LakeRepository, plan: Plan) -> Iterator[RecoveredBatch]:
             results: dict[str, str] = {}
             for key in written.get(number, []):  # more than one, where a try was taken up again
                 read = read_outcome(repository.store, key)
-                results |= dict(zip(read["address"].to_pylist(), read["result"].to_pylist(), strict=True))
+                told = dict(zip(read["address"].to_pylist(), read["result"].to_pylist(), strict=True))
+                results |= {one: result for one, result in told.items() if results.get(one) not in WENT}
             name = max(written.get(number, [""])).rpartition("/")[2]
             yield RecoveredBatch(
                 number,

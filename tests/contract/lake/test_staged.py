@@ -119,6 +119,15 @@ def test_a_row_without_an_address_is_not_passed_over(repo):
 
 
 @pytest.mark.usefixtures("unsound")
+def test_nor_is_it_where_another_falls_in_two_so_that_they_are_as_many_again(repo):
+    committed(repo, "main", a="1")
+    stage(repo, "main", Entry("b", "s3://elsewhere/a\nb", 1, "", 1))
+    repo.remove("main", "a")
+    with repo.database.read() as tx, pytest.raises(Unreadable, match="1 of 2 rows name no object"):
+        tx.texts("SELECT address AS text FROM staging")
+
+
+@pytest.mark.usefixtures("unsound")
 def test_staged_rows_without_their_branch_stop_a_run(repo):
     repo.create_branch("dev", "main")
     write(repo, "main", a="1")

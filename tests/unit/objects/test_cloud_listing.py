@@ -173,3 +173,56 @@ def test_what_obstore_has_tried_again_by_itself_is_not(monkeypatch):
     with pytest.raises(GenericError):
         keys("r/", "", "")
     assert asked == ["r/"]
+
+
+@pytest.fixture
+def levels(monkeypatch):
+    """A bucket of these keys, whose server tells a thousand names of a folder, and no more."""
+
+    def serve(*keys, come=()):
+        there = sorted(keys)
+
+        def level(_client, folder, *, return_arrow):
+            assert return_arrow
+            names = [key.removeprefix(folder or "") for key in there]
+            files = [folder + name for name in names if "/" not in name]
+            inner = sorted({folder + name.partition("/")[0] for name in names if "/" in name})
+            told = sorted([*files, *inner])[:1000]
+            there.extend(come)
+            return {
+                "objects": page(*(one for one in files if one in told)),
+                "common_prefixes": [one for one in inner if one in told],
+            }
+
+        def pages(_client, _folder, start):
+            if some := [key for key in sorted(there) if key > start][:1000]:
+                yield page(*some)
+
+        monkeypatch.setattr(cloud_listing.obstore, "list_with_delimiter", level)
+        monkeypatch.setattr(cloud_listing, "pages", pages)
+
+    return serve
+
+
+def names(found):
+    return sorted([*pa.table(found["objects"])["path"].to_pylist(), *found["common_prefixes"]])
+
+
+@pytest.mark.parametrize("name", ["r/{:05d}", "r/{:05d}/x"])
+def test_a_folder_of_which_a_server_tells_only_the_first_page_is_refused(levels, name):
+    """What is not listed would be taken for what is not there: the journal's newest records, say."""
+    levels(*(name.format(number) for number in range(1001)))
+    with pytest.raises(StorageFailed, match="has 'r/01000', and does not list it: of 'r/' it told 1,000 names"):
+        cloud_listing.one_level(None, "r/")
+
+
+@pytest.mark.parametrize("name", ["r/{:05d}", "r/{:05d}/x", "r/{:05d}/\U0001f600"])
+@pytest.mark.parametrize("count", [0, 1, 999, 1000])
+def test_one_that_is_told_whole_is_not(levels, name, count):
+    levels(*(name.format(number) for number in range(count)))
+    assert len(names(cloud_listing.one_level(None, "r/"))) == count
+
+
+def test_a_key_that_comes_meanwhile_is_no_sign_of_that(levels):
+    levels(*(f"r/{number:05d}/x" for number in range(1000)), come=["r/00999/y", "r/00999/\U0001f600"])
+    assert len(names(cloud_listing.one_level(None, "r/"))) == 1000

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-from desilt.objects.s3_client import encryption, s3_client, s3control_client
+from desilt.domain.times import IN_FLIGHT
+from desilt.objects.buckets import ANSWER, CONNECT, RETRY
+from desilt.objects.s3_client import REMOVALS, encryption, s3_client, s3control_client
+from desilt.sweep.delete import SURE_SECONDS
 
 
 @pytest.fixture
@@ -74,6 +77,16 @@ def test_keys_and_limits(env):
     assert (config.retries["mode"], config.retries["total_max_attempts"]) == ("standard", 8)
     assert (config.connect_timeout, config.read_timeout) == (10, 120)
     assert config.max_pool_connections >= 32
+
+
+def test_what_removes_has_arrived_or_never_will_once_others_take_it_for_over(env):
+    """Who waits so long lifts tombstones: a request that is tried again later would take a live object."""
+    env(REGION="r-1")
+    config = s3_client("bucket", attempts=REMOVALS).meta.config
+    pauses = sum(min(2**each + 5, 25) for each in range(config.retries["total_max_attempts"] - 1))  # at most
+    by_boto = config.retries["total_max_attempts"] * (config.connect_timeout + config.read_timeout) + pauses
+    by_obstore = (RETRY["retry_timeout"] + CONNECT + ANSWER).total_seconds()
+    assert SURE_SECONDS + max(by_boto, by_obstore) < IN_FLIGHT.total_seconds()
 
 
 def test_one_client_for_as_long_as_the_environment_is_the_same(env):

@@ -1,11 +1,14 @@
 """A database is named to others without its password, and found again by whoever knows it."""
 
 import pickle
+import traceback
 
 import pytest
 
+from desilt.errors import InvalidUri
 from desilt.executors.piece import opened, parcel
 from desilt.records import passwords
+from desilt.records.database import open_database
 from desilt.records.passwords import KNOWN, remember, with_password, without_password
 from desilt.repository.handle import Access
 
@@ -29,11 +32,35 @@ def _nothing_known(monkeypatch):
         ("postgresql:///lake?password=sesame", "postgresql:///lake"),
         ("postgresql://h/lake?sslpassword=s&sslkey=k", "postgresql://h/lake?sslkey=k"),
         ("postgresql://ann:p@one:1,two:2/lake", "postgresql://ann@one:1,two:2/lake"),
+        ("postgresql://ann:open?sesame@db:1/lake?sslmode=require", "postgresql://ann@db:1/lake?sslmode=require"),
+        ("postgresql://ann:open/sesame@db/lake", "postgresql://ann@db/lake"),
+        ("postgresql://ann:open#sesame@db/lake", "postgresql://ann@db/lake"),
+        ("postgresql:///lake?user=ann@corp&password=sesame", "postgresql:///lake?user=ann@corp"),
+        ("postgresql://db?user=ann@corp&password=sesame", "postgresql://db?user=ann@corp"),
+        ("postgresql://h/lake?pass%77ord=sesame", "postgresql://h/lake"),
         ("sqlite:///a:b@c?password=x", "sqlite:///a:b@c?password=x"),
     ],
 )
 def test_all_but_the_password_is_told(url, plain):
     assert without_password(url) == plain
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://ann:sesame@db/lake",
+        "postgresq://ann:sesame@db/lake",
+        "postgresql://ann:sesame%zz@db/lake",
+        "postgresql://ann:sesame%00@db/lake",
+        "postgresql://ann:sesame@[::1/lake",
+        "postgresql://ann:sesame@[::1]x/lake",
+        "postgresql://db/lake?password=sesame=",
+    ],
+)
+def test_a_url_that_is_wrong_is_told_without_its_password(url):
+    with pytest.raises(InvalidUri) as raised:
+        open_database(url)
+    assert "sesame" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_a_process_knows_what_it_opened_and_so_do_those_that_it_starts():
