@@ -91,8 +91,9 @@ class PostgreSQLTransaction:
             yield from cursor
 
     def texts(self, sql: str, *values: object) -> pa.Array:
-        ((count, joined),) = self.rows(f"SELECT COUNT(*), STRING_AGG({COLUMN}, CHR(10)) FROM ({sql}) AS found", *values)
-        return apart(count, joined, self.each(sql, *values))
+        asked = f"SELECT COUNT(*), COUNT({COLUMN}), STRING_AGG({COLUMN}, CHR(10)) FROM ({sql}) AS found"
+        ((count, there, joined),) = self.rows(asked, *values)
+        return apart(count, there, joined, self.each(sql, *values))
 
     def one(self, sql: str, *values: object) -> Row | None:
         return self._connection.execute(statement(sql), values).fetchone()

@@ -97,8 +97,9 @@ class SQLiteTransaction:
         return iter(self._connection.execute(sql, values))
 
     def texts(self, sql: str, *values: object) -> pa.Array:
-        ((count, joined),) = self.rows(f"SELECT COUNT(*), GROUP_CONCAT({COLUMN}, CHAR(10)) FROM ({sql})", *values)
-        return apart(count, joined, self.each(sql, *values))
+        asked = f"SELECT COUNT(*), COUNT({COLUMN}), GROUP_CONCAT({COLUMN}, CHAR(10)) FROM ({sql})"
+        ((count, there, joined),) = self.rows(asked, *values)
+        return apart(count, there, joined, self.each(sql, *values))
 
     def one(self, sql: str, *values: object) -> Row | None:
         row: Row | None = self._connection.execute(sql, values).fetchone()

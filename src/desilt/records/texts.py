@@ -16,10 +16,11 @@ COLUMN = "text"
 """What a query that is asked this way calls its one column."""
 
 
-def apart(count: int, joined: str | None, rows: Iterable[Row]) -> pa.Array:
-    """``count`` texts that were ``joined`` by line ends; where one has such itself, or is missing, from ``rows``."""
+def apart(count: int, there: int, joined: str | None, rows: Iterable[Row]) -> pa.Array:
+    """``count`` texts, of which so many are ``there`` and were ``joined`` by line ends; where one has such itself, or
+    is missing, from ``rows``: one of each would come to the right number of pieces."""
     found = pc.split_pattern(pa.array([] if joined is None else [joined], pa.string()), "\n").flatten()
-    return found if len(found) == count else one_by_one(count, [row[0] for row in rows])
+    return found if len(found) == there == count else one_by_one(count, [row[0] for row in rows])
 
 
 def one_by_one(count: int, texts: list[str | None]) -> pa.Array:

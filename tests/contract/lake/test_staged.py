@@ -119,6 +119,16 @@ def test_a_row_without_an_address_is_not_passed_over(repo):
 
 
 @pytest.mark.usefixtures("unsound")
+def test_a_line_end_in_one_text_does_not_make_up_for_another_that_is_missing(repo):
+    """Together they come to as many pieces as there are rows, and none of the pieces is a text of theirs."""
+    committed(repo, "main", a="1")
+    repo.remove("main", "a")
+    stage(repo, "main", Entry("b", "s3://elsewhere/b\nc", 1, "", 1))
+    with repo.database.read() as tx, pytest.raises(Unreadable, match="1 of 2 rows name no object"):
+        tx.texts("SELECT address AS text FROM staging")
+
+
+@pytest.mark.usefixtures("unsound")
 def test_staged_rows_without_their_branch_stop_a_run(repo):
     repo.create_branch("dev", "main")
     write(repo, "main", a="1")
