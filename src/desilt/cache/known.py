@@ -8,6 +8,7 @@ even asked for what they say.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,8 +72,13 @@ def word_of(key: str) -> str:
     return f"{key.removesuffix('.parquet')}.json"
 
 
-def sound(store: ObjectStore, folder: str, wanted: Mapping[str, int]) -> list[CacheFile]:
-    """The files below ``folder`` that count: those that others replace do not. ``wanted`` are ranges, with entries."""
+def sound(
+    store: ObjectStore, folder: str, wanted: Mapping[str, int], *, made: AbstractSet[str] = frozenset()
+) -> list[CacheFile]:
+    """The files below ``folder`` that count: those that others replace do not, unless they were ``made`` just now.
+
+    ``wanted`` are ranges, with entries.
+    """
     sizes = {
         key: size
         for batch in store.list(folder)
@@ -90,7 +96,7 @@ def sound(store: ObjectStore, folder: str, wanted: Mapping[str, int]) -> list[Ca
             continue
         found.append(said)
         if said.dropped.isdisjoint(wanted):
-            replaced |= said.replaces
+            replaced |= said.replaces - made
     return [one for one in found if one.file.key not in replaced]
 
 

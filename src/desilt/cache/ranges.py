@@ -102,7 +102,8 @@ def placed(
         entries = sum(one.count for one in missing)
         executor.watch.expects(entries)
         executor(decode, pieces, rows=entries, weigh=int)
-        known = places(sound(store, prefix + folder, counts))
+        made = {f"{piece.target}.parquet" for piece in pieces}
+        known = places(sound(store, prefix + folder, counts, made=made))
     found: dict[str, Placed] = {}
     for listed in wanted:
         if listed.id not in known:

@@ -229,3 +229,19 @@ def test_a_range_that_two_files_have_is_taken_once(tmp_path):
     growth.merge(piece)
     assert sorted(owner.id for owner in merged(days).owners) == sorted(one.id for one in days.wanted)
     assert days.held() == days.straight()
+
+
+def test_a_word_that_says_wrongly_what_was_dropped_does_not_stand_in_the_way_of_what_is_decoded_again(tmp_path):
+    days = Days(tmp_path)
+    for _ in range(3):
+        days.add(2)
+        days.placed()
+    gone = days.forget(1)
+    days.placed()
+    word = merged(days).file.key.replace(".parquet", ".json")
+    said = json.loads(days.store.get(word))
+    said["dropped"] = ["0" * 64]
+    days.store.put(word, [json.dumps(said).encode()])
+    days.put_back(*gone)
+    assert days.held() == days.straight()
+    assert days.held() == days.straight()
