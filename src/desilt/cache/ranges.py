@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +19,7 @@ from desilt.cache.known import CacheFile, Owner, places, say, sound, word_of
 from desilt.columns.files import HeldFile, put_in_order
 from desilt.columns.hashing import address_hash
 from desilt.columns.schemas import MOMENT
-from desilt.errors import NotReadBack
+from desilt.errors import CorruptTable, NotReadBack
 from desilt.executors.executor import Executor
 from desilt.logs import logger
 from desilt.objects import open_store
@@ -29,6 +30,7 @@ from desilt.sstable.values import RangeData
 
 FOLDER = "_desilt/ranges/"
 ENTRIES_TO_A_FILE = 1_000_000
+ENTRIES_TOGETHER = 50_000  # of small ranges, that are made columns of in one go
 log = logger(__name__)
 
 CACHED = pa.schema(
@@ -98,7 +100,7 @@ def placed(
     missing = [one for one in wanted if one.id not in known]
     if missing:
         log.info("%s of %s ranges are decoded into the cache", len(missing), len(wanted))
-        pieces = [_piece(store, prefix, source, folder, group) for group in _grouped(missing)]
+        pieces = [_piece(store, prefix, source, folder, group) for group in _grouped(missing, ENTRIES_TO_A_FILE)]
         entries = sum(one.count for one in missing)
         executor.watch.expects(entries)
         executor(decode, pieces, rows=entries, weigh=int)
@@ -150,11 +152,13 @@ def decode(piece: RangePiece) -> int:
     """Decode a piece, on an executor: its file first, then the word that it is there; how many rows."""
     store = open_store(piece.store)
     ranges = Ranges(store, piece.prefix, folder=piece.source)
-    tables, hashes = [], []
-    for owner, listed in enumerate(piece.ranges):
-        tables.append(entries_of(ranges, listed, owner))
+    tables, hashes, first = [], [], 0
+    for some in _grouped(piece.ranges, ENTRIES_TOGETHER):
+        tables.append(entries_together(ranges, some, first))
         hashes.append(address_hash(tables[-1]["address"].combine_chunks()))
-    table, sizes = pa.concat_tables(tables).combine_chunks(), [one.num_rows for one in tables]
+        first += len(some)
+    table = pa.concat_tables(tables).combine_chunks()
+    sizes = np.bincount(table["owner"].to_numpy(), minlength=len(piece.ranges)).tolist()
     tables.clear()
     file = put_in_order(store, f"{piece.target}.parquet", table, np.concatenate(hashes))
     owners = [Owner(listed.id, listed.count, rows) for listed, rows in zip(piece.ranges, sizes, strict=True)]
@@ -167,15 +171,30 @@ def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
     return pointing_in(entry_columns(ranges.read(listed), listed.id), ranges.prefix, owner)
 
 
-def pointing_in(columns: pa.RecordBatch, prefix: str, owner: int) -> pa.Table:
-    """Those of some entries, as columns, that point into the repository, as CACHED."""
+def entries_together(ranges: Ranges, some: Sequence[RangeData], first: int) -> pa.Table:
+    """The same of several, whose owners are counted from ``first``: what a call costs besides, small ones pay once."""
+    read = [ranges.read(listed) for listed in some]
+    owners = np.repeat(np.arange(first, first + len(some), dtype=np.int32), [one.num_rows for one in read])
+    try:
+        columns = entry_columns(pa.concat_batches(read))
+    except CorruptTable:  # by which of them
+        for listed, records in zip(some, read, strict=True):
+            entry_columns(records, listed.id)
+        raise
+    return pointing_in(columns, ranges.prefix, owners)
+
+
+def pointing_in(columns: pa.RecordBatch, prefix: str, owner: int | npt.NDArray[np.int32]) -> pa.Table:
+    """Those of some entries, as columns, that point into the repository, as CACHED; owners are one, or one each."""
+    owners = np.full(columns.num_rows, owner, np.int32) if isinstance(owner, int) else owner
+    columns = columns.append_column("owner", pa.array(owners))
     outside = whole(columns)
     if pc.any(outside, min_count=0).as_py():
         columns = _inside(columns, outside, prefix)
     return pa.table(
         [
             columns["address"],
-            pa.array(np.full(columns.num_rows, owner, np.int32)),
+            columns["owner"],
             columns["path"],
             columns["size"],
             pc.cast(columns["modified_at"], MOMENT, safe=False),
@@ -200,11 +219,12 @@ def _piece(store: ObjectStore, prefix: str, source: str, folder: str, group: Seq
     return RangePiece(store.uri, prefix, source, tuple(group), f"{prefix}{folder}{name}")
 
 
-def _grouped(ranges: Sequence[RangeData]) -> Iterator[list[RangeData]]:
+def _grouped(ranges: Sequence[RangeData], most: int) -> Iterator[list[RangeData]]:
+    """Neighbours, with at most so many entries together; one that has more is alone."""
     group: list[RangeData] = []
     entries = 0
     for listed in ranges:
-        if group and entries + listed.count > ENTRIES_TO_A_FILE:
+        if group and entries + listed.count > most:
             yield group
             group, entries = [], 0
         group.append(listed)

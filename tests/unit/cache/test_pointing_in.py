@@ -3,9 +3,12 @@
 import pyarrow as pa
 import pytest
 
-from desilt.cache.ranges import CACHED, pointing_in
+from desilt.cache.ranges import CACHED, entries_of, entries_together, pointing_in
 from desilt.domain.entry import AddressType, Entry
+from desilt.errors import CorruptTable
+from desilt.executors.executor import HERE
 from desilt.sstable.columns import entry_columns
+from desilt.sstable.ranges import Ranges
 from desilt.sstable.table import RAW
 from desilt.sstable.values import encode_entry
 
@@ -53,3 +56,30 @@ def test_an_address_inside_counts_as_it_is_and_a_whole_one_by_what_it_leads_to(a
 
 def test_nothing_holds_nothing():
     assert found() == []
+
+
+def test_small_ranges_are_decoded_together_each_with_its_owner_and_a_damaged_one_is_blamed_by_name(repo, monkeypatch):
+    for number in range(5):
+        for inner in range(number + 1):
+            repo.put("main", f"{number}/{inner}", b"x")
+        repo.create_branch(f"b{number}", "main")
+        repo.commit("main", str(number))
+    source = repo.source(HERE)
+    tables = sorted(source.lists(source.snapshot(repo.clock()).in_time).ranges.values(), key=lambda one: one.id)
+    assert len(tables) == 5
+    alone = [entries_of(repo.ranges, listed, 3 + place) for place, listed in enumerate(tables)]
+    assert entries_together(repo.ranges, tables, 3).equals(pa.concat_tables(alone))
+
+    real = Ranges.read
+
+    def damaged(ranges, listed):
+        records = real(ranges, listed)
+        if listed is not tables[2]:
+            return records
+        values = [b"\xff" * 9, *records["value"].to_pylist()[1:]]
+        return pa.record_batch([records["key"], pa.array(values, records["value"].type)], schema=records.schema)
+
+    monkeypatch.setattr(Ranges, "read", damaged)
+    with pytest.raises(CorruptTable) as raised:
+        entries_together(repo.ranges, tables, 0)
+    assert raised.value.name == tables[2].id
