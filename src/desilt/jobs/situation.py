@@ -17,7 +17,7 @@ from desilt.runs import plan as plans
 from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.report import Amount
-from desilt.sweep.guard import WINDOW, Situation
+from desilt.sweep.guard import LONG_WINDOW, WINDOW, Situation
 
 
 def situation(job: Job[Any], repository: Repository, made: Plan) -> Situation:
@@ -27,7 +27,8 @@ def situation(job: Job[Any], repository: Repository, made: Plan) -> Situation:
     earlier = [plan for plan in seen_before(repository, job) if plan.run != made.run]
     standing = gate.standing([made.evidence.revision, *(plan.evidence.revision for plan in earlier)])
     with repository.records.read() as tx:
-        runs = ledger.every(tx, repository.uid)
+        policy, since = made.evidence.policy, now - LONG_WINDOW
+        runs = ledger.alike(tx, repository.uid, job=made.job, policy=policy, since=since)
         recent = Amount(*ledger.removed_since(tx, repository.uid, now - WINDOW, but=HARD_DELETE))
     return Situation(
         now,

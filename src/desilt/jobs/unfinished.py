@@ -35,8 +35,7 @@ log = logger(__name__)
 def unfinished(repository: Repository) -> list[RunRow]:
     """Runs of any job that began to sweep and were cut off, oldest first."""
     with repository.records.read() as tx:
-        rows = ledger.every(tx, repository.uid)
-    return [row for row in reversed(rows) if row.state is RunState.SWEEPING]
+        return ledger.sweeping(tx, repository.uid)[::-1]
 
 
 def give_up(repository: Repository, run_id: str) -> None:

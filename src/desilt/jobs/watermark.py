@@ -12,7 +12,7 @@ from desilt.executors.executor import Executor
 from desilt.jobs import leftovers
 from desilt.records import ledger, watermarks
 from desilt.records.database import Transaction
-from desilt.records.ledger import BatchRow, RunState
+from desilt.records.ledger import BatchRow
 from desilt.repository.protocol import Repository
 from desilt.runs.plan import Plan
 
@@ -21,8 +21,8 @@ def standing(repository: Repository, job: str, *, version: int) -> tuple[str, Ma
     """The run that swept last, and what it left; None if one was cut off since, or it was another version."""
     with repository.records.read() as tx:
         found = watermarks.find(tx, repository.uid, job)
-        runs = ledger.every(tx, repository.uid, job=job)
-    if found is None or any(row.state is RunState.SWEEPING for row in runs):
+        cut_off = ledger.sweeping(tx, repository.uid, job=job)
+    if found is None or cut_off:
         return None
     return found if found[1].get("version") == version else None
 

@@ -16,7 +16,7 @@ from desilt.lake import refs, staging
 from desilt.lake.core import Core
 from desilt.lake.layout import PARTITION, folder_parts
 from desilt.lake.partitions import new_uid
-from desilt.records.database import Transaction
+from desilt.records.database import Transaction, among
 
 
 def unknown_partitions(core: Core, folders: Iterable[str]) -> list[str]:
@@ -29,7 +29,8 @@ def unknown_partitions(core: Core, folders: Iterable[str]) -> list[str]:
     unknown = []
     with core.database.read() as tx:
         for branch, names in found.items():
-            known = {str(name) for (name,) in tx.rows("SELECT name FROM partitions WHERE branch = ?", branch)}
+            query = "SELECT name FROM partitions WHERE branch = ? AND name IN ({})"
+            known = {str(name) for (name,) in among(tx, query, sorted(names), branch)}
             unknown += [f"{address.branch_prefix(branch)}{name}/" for name in names - known]
     return sorted(unknown)
 

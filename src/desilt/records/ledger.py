@@ -94,6 +94,28 @@ def every(tx: Transaction, repository: str, *, job: str | None = None) -> list[R
     ]
 
 
+def sweeping(tx: Transaction, repository: str, *, job: str | None = None) -> list[RunRow]:
+    """Those of them that are at work, or were cut off, newest first."""
+    where, values = (" AND job = ?", (job,)) if job else ("", ())
+    query = f"SELECT {RUN} FROM runs WHERE repository = ? AND state = ?{where} ORDER BY id"
+    return [_run(row) for row in tx.rows(query, repository, RunState.SWEEPING, *values)]
+
+
+def alike(tx: Transaction, repository: str, *, job: str, policy: str, since: datetime) -> list[RunRow]:
+    """Runs that were at work at ``since`` or later; of earlier ones by ``job`` for ``policy``, the newest of each kind.
+
+    Newest first. Runs are of a kind that did something or did not, to the same measure, by the same action, with
+    the same period: what one of them says to a later plan, so do the others. So there are few, after years too.
+    """
+    lately, at = "(started_at >= ? OR ended_at >= ?)", microseconds(since)
+    earlier = (  # ids count downwards
+        "SELECT MIN(id) FROM runs WHERE repository = ? AND job = ? AND policy = ? AND started_at < ? "
+        "GROUP BY action, measure, period, CASE WHEN objects > 0 OR refs > 0 OR edits > 0 THEN 1 ELSE 0 END"
+    )
+    query = f"SELECT {RUN} FROM runs WHERE repository = ? AND ({lately} OR id IN ({earlier})) ORDER BY id"
+    return [_run(row) for row in tx.rows(query, repository, at, at, repository, job, policy, at)]
+
+
 def batches(tx: Transaction, repository: str, run: str) -> list[BatchRow]:
     rows = tx.rows(f"SELECT {BATCH} FROM batches WHERE repository = ? AND run = ? ORDER BY number", repository, run)
     return [BatchRow(*row) for row in rows]

@@ -56,7 +56,7 @@ class Situation:
     repository: str  # its uid
     name: str
     policy: str
-    runs: Sequence[RunRow]  # of the whole repository, newest first
+    runs: Sequence[RunRow]  # of the whole repository within thirty days, and earlier ones like this; newest first
     recent: Amount  # removed within the window
     same_past: bool  # whether the database still has the history that the plan saw
     lost: str  # what earlier plans have seen and it has no longer; "" if nothing

@@ -77,6 +77,17 @@ def test_ending_one_run_leaves_the_others_alone(write, read, uid, lake):
     assert read(ledger.find, other, "1-a").state is RunState.SWEEPING
 
 
+def test_a_run_that_is_at_work_is_found_however_many_are_over(write, read, uid, lake):
+    write(ledger.begin, lake.create_repository("other").uid, replace(ROW, id="0-x"))
+    for run_id, state in (("1-a", RunState.SWEEPING), ("2-b", RunState.SWEPT), ("3-c", RunState.SWEEPING)):
+        write(ledger.begin, uid, replace(ROW, id=run_id, state=state, job="gc" if run_id == "3-c" else "collect"))
+    for number, state in enumerate((RunState.SWEPT, RunState.PARTLY, RunState.ABANDONED)):
+        write(ledger.begin, uid, replace(ROW, id=f"4-{number}", state=state))
+    assert [row.id for row in read(ledger.sweeping, uid)] == ["1-a", "3-c"]
+    assert [row.id for row in read(ledger.sweeping, uid, job="gc")] == ["3-c"]
+    assert read(ledger.sweeping, uid, job="expire") == []
+
+
 # ---- batches
 
 
