@@ -152,7 +152,7 @@ def test_what_keeps_the_bytes_is_told(repo):
         (lambda repo: repo.gc.plan(confirm=True), "has no option 'confirm'"),
         (lambda repo: repo.gc.plan(branch=3), "give a text"),
         (lambda repo: repo.gc.plan(full="yes"), "give True or False"),
-        (lambda repo: repo.gc.plan(action="burn"), "write delete or trash"),
+        (lambda repo: repo.gc.plan(action="burn"), "write one of delete, trash, purge-versions"),
         (lambda repo: repo.gc.plan(now=datetime(2026, 1, 1)), "with a time zone"),  # noqa: DTZ001
         (lambda repo: repo.gc.plan(dropped_for=timedelta(days=-1)), "less than no time"),
         (lambda repo: repo.gc.run(max_share=30), "from 0 to 1"),

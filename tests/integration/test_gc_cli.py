@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.errors import StorageFailed
+from desilt.objects import local
 from desilt.objects.local import LocalStore
 from desilt.records import locks
 from desilt.runs.facts import written
@@ -330,7 +331,7 @@ def test_a_run_that_deleted_is_not_restored(cli, repo, uri):
 @pytest.fixture
 def stubborn(monkeypatch):
     """A list of addresses whose objects the disk does not let go."""
-    kept, delete, move = [], LocalStore._delete, LocalStore._move
+    kept, delete, move, took_away = [], LocalStore._delete, LocalStore._move, local.took_away
 
     def failing(real):
         def act(self, key, *more):
@@ -340,6 +341,10 @@ def stubborn(monkeypatch):
 
         return act
 
+    def at_once(name, folder):
+        return not any(one.endswith(name) for one in kept) and took_away(name, folder)
+
+    monkeypatch.setattr(local, "took_away", at_once)
     monkeypatch.setattr(LocalStore, "_delete", failing(delete))
     monkeypatch.setattr(LocalStore, "_move", failing(move))
     return kept
