@@ -82,8 +82,10 @@ def fresh_postgres_url(postgres_url):
 
 
 @pytest.fixture(scope="session")
-def spark():
-    session = desilt_spark.session("desilt-tests", master="local[2]", **{"spark.sql.shuffle.partitions": "2"})
+def spark(s3_server):
+    """Its workers know the keys of the bucket from the first on: they learn them from whoever starts Spark."""
+    with desilt_spark.environment(s3_server.env):
+        session = desilt_spark.session("desilt-tests", master="local[2]", **{"spark.sql.shuffle.partitions": "2"})
     yield session
     session.stop()
 
