@@ -24,7 +24,7 @@ from desilt.jobs.runner import plan, run, sweep
 from desilt.lake import Lake, repositories, schema
 from desilt.lake.lake import locate
 from desilt.lake.repository import LakeRepository
-from desilt.objects import open_store
+from desilt.objects import local, open_store
 from desilt.objects.local import LocalStore
 from desilt.objects.memory import MemoryStore
 from desilt.objects.store import Outcome, Result
@@ -756,13 +756,13 @@ def test_a_sweeper_that_sleeps_inside_of_a_batch_and_was_taken_over_removes_noth
     days(repo, 10)
     policy = parse({"logs": {"prefix": "logs/", "days": 4}})
     made = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy, action=act)).run
-    name = {"delete": "_delete", "trash": "_move"}[act]
-    real, asked, slept, now = getattr(LocalStore, name), [], [0.0], removing.now
+    where, name = {"delete": (local, "took_away"), "trash": (LocalStore, "_move")}[act]
+    real, asked, slept, now = getattr(where, name), [], [0.0], removing.now
     monkeypatch.setattr(removing, "now", lambda: now() + slept[0])
 
-    def sleeping(store, *values):
+    def sleeping(*values):
         asked.append(values)
-        found = real(store, *values)
+        found = real(*values)
         if len(asked) == 1:
             with repo.database.write() as tx:
                 tx.execute("UPDATE locks SET beat_at = 0")
@@ -770,7 +770,7 @@ def test_a_sweeper_that_sleeps_inside_of_a_batch_and_was_taken_over_removes_noth
             slept[0] = 900.0
         return found
 
-    monkeypatch.setattr(LocalStore, name, sleeping)
+    monkeypatch.setattr(where, name, sleeping)
     with pytest.raises(FencedOff):
         sweep(repo, HERE, made, SURE)
     assert len(asked) == 1
