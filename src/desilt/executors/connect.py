@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PORT = 15002
+REMOTE = "SPARK_CONNECT_MODE_ENABLED"  # by which Spark knows what a process is
 ANSWER_SECONDS = 20.0
 SECRET_CHARACTERS = 6  # a shorter value is a word of the text
 INSTALL = "pip install 'desilt[connect]'"
@@ -31,11 +32,14 @@ def connect(url: str) -> "SparkSession":
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise DesiltError(f"Spark Connect needs {error.name or 'its packages'}; {INSTALL}") from None
+    was_remote = REMOTE in os.environ
     try:
         # This process is of Spark Connect from now on, and classic sessions are none for it any more.
         session: SparkSession = SparkSession.builder.remote(url).create()
         session.conf.set("spark.sql.session.timeZone", "UTC")
     except Exception as error:
+        if not was_remote:  # nothing came of it
+            os.environ.pop(REMOTE, None)
         line = without_secrets(str(error).partition("\n")[0], url)
         raise WorkFailed(f"Spark Connect at {host}:{port} gives no session: {line}") from None
     return session
