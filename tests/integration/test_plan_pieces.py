@@ -148,12 +148,13 @@ def test_what_another_try_of_a_piece_has_ended_is_not_asked_for_again_and_the_pi
     assert len(condemned(repo, report.run)) == COUNT
 
 
-def test_a_batch_that_nobody_has_ended_is_not_passed_over(repo, monkeypatch):
+@pytest.mark.parametrize("where", ["sweep_batch", "delete"], ids=["nothing is condemned", "it is condemned"])
+def test_a_batch_that_nobody_has_ended_is_not_passed_over(repo, monkeypatch, where):
     planned(repo)
 
-    def lost(*_):
+    def lost(*_, **__):
         raise BatchOver("another", 1)
 
-    monkeypatch.setattr(batches, "sweep_batch", lost)
+    monkeypatch.setattr(batches, where, lost)
     with pytest.raises(BatchOver):
         sweep(repo, HERE, "last", SURE)
