@@ -36,10 +36,12 @@ class Pretence:
         LocalStore.list = lambda store, *given, **words: self.listed(store, *given, **words)  # type: ignore[method-assign]
         LocalStore.delete_many = lambda _, keys, **words: self.removed(keys, **words)  # type: ignore[method-assign]
 
-    def listed(self, store: LocalStore, prefix: str = "", *, after: str = "") -> Iterator[pa.RecordBatch]:
+    def listed(
+        self, store: LocalStore, prefix: str = "", *, after: str = "", until: str = ""
+    ) -> Iterator[pa.RecordBatch]:
         """What is committed and staged is there, and nothing else: as after a run."""
         if not prefix.startswith(f"{self.prefix}branches/"):
-            yield from really_list(store, prefix, after=after)
+            yield from really_list(store, prefix, after=after, until=until)
             return
         for branch in range(self.shape.branches):
             last = self.shape.addresses_of(np.array([min((branch + 1) * self.shape.each, self.shape.objects) - 1]))
@@ -48,6 +50,8 @@ class Pretence:
                     keys(self.shape.addresses_of(self.shape.numbers(branch, COMMITTED, STAGED)), self.prefix)
                 )
                 rows = rows.filter(pc.and_(pc.starts_with(rows["key"], prefix), pc.greater(rows["key"], after)))
+                if until:
+                    rows = rows.filter(pc.less(rows["key"], until))
                 if rows.num_rows:
                     yield rows
 

@@ -30,6 +30,7 @@ from desilt.sstable.values import RangeData
 
 FOLDER = "_desilt/ranges/"
 ENTRIES_TO_A_FILE = 1_000_000
+ENTRIES_TO_A_TABLE = 100  # as long as it takes to open one
 ENTRIES_TOGETHER = 50_000  # of small ranges, that are made columns of in one go
 log = logger(__name__)
 
@@ -64,6 +65,11 @@ class Placed:
     owners: int  # that it has, those too that nobody asks for
     ranges: dict[int, str] = field(default_factory=dict)
 
+    @property
+    def held(self) -> HeldFile:
+        """The file, with the owners that somebody asks for; if that is all of them, nobody need look whose a row is."""
+        return replace(self.file, owners=None if len(self.ranges) == self.owners else frozenset(self.ranges))
+
 
 def held(
     executor: Executor,
@@ -75,10 +81,7 @@ def held(
     folder: str = FOLDER,
 ) -> list[HeldFile]:
     """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
-    return [
-        replace(one.file, owners=frozenset(one.ranges))
-        for one in placed(executor, store, prefix, wanted, source=source, folder=folder, grows=False)
-    ]
+    return [one.held for one in placed(executor, store, prefix, wanted, source=source, folder=folder, grows=False)]
 
 
 def placed(
@@ -100,10 +103,11 @@ def placed(
     missing = [one for one in wanted if one.id not in known]
     if missing:
         log.info("%s of %s ranges are decoded into the cache", len(missing), len(wanted))
-        pieces = [_piece(store, prefix, source, folder, group) for group in _grouped(missing, ENTRIES_TO_A_FILE)]
+        groups = _grouped(missing, ENTRIES_TO_A_FILE, ENTRIES_TO_A_TABLE)
+        pieces = [_piece(store, prefix, source, folder, group) for group in groups]
         entries = sum(one.count for one in missing)
         executor.watch.expects(entries)
-        executor(decode, pieces, rows=entries, weigh=int)
+        executor(decode, pieces, rows=entries + len(missing) * ENTRIES_TO_A_TABLE, weigh=int)
         made = {f"{piece.target}.parquet" for piece in pieces}
         known = places(sound(store, prefix + folder, counts, made=made))
     found: dict[str, Placed] = {}
@@ -173,7 +177,7 @@ def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
 
 def entries_together(ranges: Ranges, some: Sequence[RangeData], first: int) -> pa.Table:
     """The same of several, whose owners are counted from ``first``: what a call costs besides, small ones pay once."""
-    read = [ranges.read(listed) for listed in some]
+    read = ranges.read_together(some)
     owners = np.repeat(np.arange(first, first + len(some), dtype=np.int32), [one.num_rows for one in read])
     try:
         columns = entry_columns(pa.concat_batches(read))
@@ -219,15 +223,15 @@ def _piece(store: ObjectStore, prefix: str, source: str, folder: str, group: Seq
     return RangePiece(store.uri, prefix, source, tuple(group), f"{prefix}{folder}{name}")
 
 
-def _grouped(ranges: Sequence[RangeData], most: int) -> Iterator[list[RangeData]]:
-    """Neighbours, with at most so many entries together; one that has more is alone."""
+def _grouped(ranges: Sequence[RangeData], most: int, each: int = 0) -> Iterator[list[RangeData]]:
+    """Neighbours, with at most so many entries together (and ``each`` more for a range); one that has more is alone."""
     group: list[RangeData] = []
     entries = 0
     for listed in ranges:
-        if group and entries + listed.count > most:
+        if group and entries + listed.count + each > most:
             yield group
             group, entries = [], 0
         group.append(listed)
-        entries += listed.count
+        entries += listed.count + each
     if group:
         yield group

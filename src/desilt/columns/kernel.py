@@ -25,7 +25,8 @@ T = TypeVar("T")
 ROWS_AT_ONCE = 1 << 18  # of the largest input, in one bucket: smaller ones cost more calls than they save memory
 FEW_PARTS = 32  # up to so many, each bucket is a part
 BUCKETS_TO_A_PART = 4  # where there are very many: each part leaves a file; a million keys of 1 KB fit an array
-TASKS_TO_A_WORKER = 4  # so that somebody who watches sees something, and no worker waits long for the last one
+TASKS_TO_A_WORKER = 4  # at most: somebody who watches sees something, and no worker waits long for the last one
+ROWS_TO_A_TASK = 8_000_000  # at least, where every worker has one: to begin a task takes Spark a tenth of a second
 Part = tuple[Bucket, ...]
 
 
@@ -69,7 +70,7 @@ def judge_buckets(
 
     sizes = [sum(file.rows for file in some) for some in judge.inputs()]
     parts = parts_for(max(sizes, default=0))
-    several = cut(parts, min(len(parts), TASKS_TO_A_WORKER * executor.width))
+    several = cut(parts, min(len(parts), tasks_for(sum(sizes), executor.width)))
     tasks = [Task(store, judge.within([bucket for part in some for bucket in part]), some) for some in several]
     if expected:
         executor.watch.expects(expected)
@@ -85,6 +86,11 @@ def parts_for(rows: int) -> list[Part]:
     """All buckets, as many as so many rows deserve, in parts."""
     buckets = every(deserved(rows, each=ROWS_AT_ONCE))
     return cut(buckets, max(min(len(buckets), FEW_PARTS), len(buckets) // BUCKETS_TO_A_PART))
+
+
+def tasks_for(rows: int, width: int) -> int:
+    """Into how many tasks so many rows are divided, for ``width`` workers."""
+    return min(max(width, rows // ROWS_TO_A_TASK), TASKS_TO_A_WORKER * width)
 
 
 def cut(some: Sequence[T], count: int) -> list[tuple[T, ...]]:

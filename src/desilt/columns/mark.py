@@ -44,12 +44,14 @@ def reasons(
     found = np.full(len(hashes), ORDER.index(Reason.UNREFERENCED), np.int8)
     free = np.arange(len(hashes))
     for reason in HOLDERS:
-        theirs = present(hashes[free], held.get(reason, np.zeros(0, np.uint64)))
-        found[free[theirs]] = ORDER.index(reason)
-        free = free[~theirs]
+        if len(held.get(reason, ())):
+            theirs = present(hashes[free], held[reason])
+            found[free[theirs]] = ORDER.index(reason)
+            free = free[~theirs]
+    nobodys = pa.array(found == ORDER.index(Reason.UNREFERENCED))
     dropped = present(hashes[free], held.get(Reason.DROPPED, np.zeros(0, np.uint64)))
     found[free[dropped]] = ORDER.index(Reason.DROPPED)  # told of what is not young
-    rows = inventory.select(["folder", "name", "modified_at"]).take(pa.array(free))
+    rows = inventory.select(["folder", "name", "modified_at"]).filter(nobodys)
     names, times = rows["name"].combine_chunks(), rows["modified_at"].combine_chunks()
     if copied_at is not None:
         found[free[young(names, times, copied_at, layout)]] = ORDER.index(Reason.SINCE_COPY)

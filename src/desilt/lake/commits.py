@@ -17,6 +17,7 @@ from desilt.records.database import Row, Transaction, among
 
 COLUMNS = "id, parents, metarange, created_at, committer, message, metadata, generation"
 ROW = f"{COLUMNS}, was"
+NO_METADATA = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +190,19 @@ def by_prefix(tx: Transaction, repository: str, prefix: str) -> list[str]:
 def _commit(row: Row) -> Commit:
     commit_id, parents, metarange, created_at, committer, message, metadata, generation, was = row
     try:
-        parsed = tuple(json.loads(parents)), json.loads(metadata), None if was is None else tuple(json.loads(was))
+        said = {} if metadata == NO_METADATA else json.loads(metadata)
+        parsed = _ids(parents), said, None if was is None else _ids(was)
     except ValueError:
         raise _unreadable(commit_id) from None
     at = moment(created_at)
     return Commit(commit_id, parsed[0], metarange, at, committer, message, parsed[1], generation, parsed[2])
+
+
+def _ids(written: str) -> tuple[str, ...]:
+    """A list of ids as JSON; that of one alone, as most are, is read without a parser."""
+    if written.count('"') == 2 and written[:2] == '["' and written[-2:] == '"]' and "\\" not in written:
+        return (written[2:-2],)
+    return tuple(json.loads(written))
 
 
 def _unreadable(commit_id: str) -> Unreadable:

@@ -242,7 +242,7 @@ class CommittedEntries:
             named = [(str(name), int(count)) for name, count in said["ranges"]]
         except (NotFound, ValueError, KeyError, TypeError):
             raise NotReadBack(held.key, "what it holds is not said") from None
-        for owner in held.owners or ():
+        for owner in range(len(named)) if held.owners is None else held.owners:
             if owner >= len(named) or named[owner][0] not in self._ranges:
                 raise NotReadBack(held.key, f"it has no range {owner}")
         return [name for name, _ in named]

@@ -4,7 +4,8 @@ What goes into a block is somebody else's business. What comes out of
 :func:`unseal` is what went into :func:`seal`, or it is :class:`Malformed`.
 """
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -113,6 +114,16 @@ class Blocks:
     sizes: Ints
 
 
+def whole(block: bytes) -> Blocks:
+    """One block."""
+    return Blocks(np.frombuffer(block, np.uint8), np.array([len(block)], np.int64))
+
+
+def joined(several: Sequence[Blocks]) -> Blocks:
+    """All of them, one after the other."""
+    return Blocks(np.concatenate([one.data for one in several]), np.concatenate([one.sizes for one in several]))
+
+
 def unseal_all(stored: memoryview, bounds: Ints) -> Blocks:
     """What :func:`unseal` says of each of the blocks that lie in ``stored`` from one bound to the next."""
     raw, ends = np.frombuffer(stored, np.uint8), bounds[1:] - TRAILER
@@ -156,19 +167,35 @@ def _fill(data: memoryview, stored: memoryview, edges: list[tuple[int, int]], si
 
 
 def entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """A block's keys and values, one by one: for the few small blocks that are read that way."""
+    """A block's keys and values, one by one: for small blocks, which most are that hold no data."""
     if len(block) < 8:
         raise Malformed("a block is too short to be one")
-    restarts = int.from_bytes(block[-4:], "little")
-    end = len(block) - 4 * (restarts + 1)
-    if restarts < 1 or end < 0:
+    count = int.from_bytes(block[-4:], "little")
+    end = len(block) - 4 * (count + 1)
+    if count < 1 or end < 0:
         raise Malformed("a block's restarts do not fit in it")
+    restarts = struct.unpack_from(f"<{count}I", block, end)
+    rising = all(one < after for one, after in pairwise([*restarts, end])) if end else not any(restarts)
+    if restarts[0] or not rising:
+        raise Malformed("a block's restarts are not in order")
+    return _entries(block, list(restarts[:0:-1]), end)
+
+
+def _entries(block: bytes, restarts: list[int], end: int) -> Iterator[tuple[bytes, bytes]]:
+    """The same, of a block whose ``restarts`` but the first are given, the last of them first."""
     at, key = 0, b""
+    stop = restarts.pop() if restarts else end
     while at < end:
-        shared, at = varint.decode(block, at)
-        unshared, at = varint.decode(block, at)
-        size, at = varint.decode(block, at)
-        if shared > len(key) or at + unshared + size > end:
+        if at == stop:
+            key, stop = b"", restarts.pop() if restarts else end
+        shared, unshared, size = block[at], block[at + 1], block[at + 2]  # restarts follow: there are so many bytes
+        if shared | unshared | size < 128:
+            at += 3
+        else:
+            shared, at = varint.decode(block, at, longest=varint.MAX_32)
+            unshared, at = varint.decode(block, at, longest=varint.MAX_32)
+            size, at = varint.decode(block, at, longest=varint.MAX_32)
+        if shared > len(key) or at + unshared + size > stop:
             raise Malformed("an entry does not fit in its block")
         key = key[:shared] + block[at : at + unshared]
         at += unshared + size

@@ -4,7 +4,8 @@ A key is written as what it adds to the key before it, except at each restart,
 where it is whole. So every restart begins a *lane* that can be read without the
 others, and one step reads the next entry of all lanes at once: sixteen steps,
 however many blocks. Sharing may reach into the eight bytes that end a key, so it
-is undone on whole internal keys, and those bytes are cut off last.
+is undone on whole internal keys, and those bytes are cut off last. A few entries
+are read sooner one after another: an index, a metarange of some ranges.
 """
 
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from desilt.sstable import varint
-from desilt.sstable.blocks import Blocks
+from desilt.sstable.blocks import Blocks, entries
 from desilt.sstable.slices import MAX_BYTES, cut
 from desilt.sstable.varint import Bytes, Ints, Malformed
 
 Matrix = npt.NDArray[np.uint8]
 ROOM = 64 * 2**20  # bytes for the keys of several blocks
+FEW = 8 * 1024  # bytes of a block that is read entry by entry
 SUFFIX = 8  # sequence number and kind, after every internal key
 SET = 1  # what those eight bytes say in a table of lakeFS: sequence 0, a plain value
 
@@ -32,6 +34,16 @@ class DecodedBlocks:
     suffixes: npt.NDArray[np.uint64]
     values: pa.Array
     counts: Ints
+
+    def blocks(self, first: int, stop: int) -> "DecodedBlocks":
+        """The same of blocks ``first`` to ``stop`` alone."""
+        at, size = int(self.counts[:first].sum()), int(self.counts[first:stop].sum())
+        return DecodedBlocks(
+            self.keys.slice(at, size),
+            self.suffixes[at : at + size],
+            self.values.slice(at, size),
+            self.counts[first:stop],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,8 @@ class _Step:
 def decode(blocks: Blocks) -> DecodedBlocks:
     """The entries of ``blocks``, or :class:`Malformed` if any of them breaks a rule of the format."""
     data = blocks.data
+    if len(blocks.sizes) == 1 and len(data) <= FEW:
+        return _one_by_one(data.tobytes())
     lanes = _lanes(data, blocks.sizes)
     steps = _walk(data, lanes)
     per_lane = np.zeros(len(lanes.start), np.int64)
@@ -82,6 +96,22 @@ def decode(blocks: Blocks) -> DecodedBlocks:
     stop = start + length - SUFFIX
     return DecodedBlocks(
         keys=cut(keys, start, stop), suffixes=words(keys, stop), values=cut(data, value, end), counts=counts
+    )
+
+
+def _one_by_one(block: bytes) -> DecodedBlocks:
+    """The entries of one small block."""
+    keys, values = [], []
+    for key, value in entries(block):
+        if len(key) < SUFFIX:
+            raise Malformed("a key is too short to be one")
+        keys.append(key)
+        values.append(value)
+    return DecodedBlocks(
+        keys=pa.array([key[:-SUFFIX] for key in keys], pa.binary()),
+        suffixes=np.frombuffer(b"".join(key[-SUFFIX:] for key in keys), "<u8"),
+        values=pa.array(values, pa.binary()),
+        counts=np.array([len(keys)], np.int64),
     )
 
 

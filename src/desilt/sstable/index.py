@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.sstable import varint
-from desilt.sstable.blocks import TRAILER, BlockHandle, Blocks, unseal_all
+from desilt.sstable.blocks import TRAILER, BlockHandle, Blocks, unseal, unseal_all, whole
 from desilt.sstable.decode import DecodedBlocks, decode
 from desilt.sstable.slices import layout
 from desilt.sstable.source import ByteSource
@@ -51,7 +51,7 @@ class Index:
 
 def read_index(source: ByteSource, handle: BlockHandle, *, two_levels: bool) -> Index:
     """The index whose root is at ``handle``."""
-    entries = decode(unseal_all(source.block(handle), np.array([0, handle.size + TRAILER], np.int64)))
+    entries = decode(whole(unseal(source.block(handle))))
     partitions: list[BlockHandle] = []
     if two_levels:
         top = entries

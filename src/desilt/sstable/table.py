@@ -7,7 +7,7 @@ Whatever does not add up is :class:`~desilt.errors.CorruptTable`.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -16,8 +16,18 @@ import pyarrow.compute as pc
 
 from desilt.errors import CorruptTable
 from desilt.sstable import varint
-from desilt.sstable.blocks import FOOTER, BlockHandle, Footer, decode_footer, decode_handle, entries, unseal
-from desilt.sstable.decode import SET, SUFFIX, decode
+from desilt.sstable.blocks import (
+    FOOTER,
+    BlockHandle,
+    Blocks,
+    Footer,
+    decode_footer,
+    decode_handle,
+    entries,
+    joined,
+    unseal,
+)
+from desilt.sstable.decode import SET, SUFFIX, DecodedBlocks, decode
 from desilt.sstable.index import INDEX_TYPE, Index, ascending, read_index
 from desilt.sstable.slices import layout
 from desilt.sstable.source import ByteSource, in_memory
@@ -106,20 +116,34 @@ class Table:
 
     def read(self) -> pa.RecordBatch:
         """The whole table, every byte of the file accounted for."""
+        blocks = len(self._index)
+        if blocks <= AT_ONCE:
+            return read_together([self])[0]
         with blaming(self.name):
             self._check_layout()
-            blocks = len(self._index)
             parts = [self._records(place, min(place + AT_ONCE, blocks)) for place in range(0, blocks, AT_ONCE)]
-            records = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-            self._check_totals(records["key"], records["value"])
-            return records
+            return self._complete(pa.concat_batches(parts))
+
+    def blocks(self) -> Blocks:
+        """All data blocks at once, after every other byte of the file was accounted for."""
+        with blaming(self.name):
+            self._check_layout()
+            return self._index.blocks(self._stored(0, len(self._index)), 0, len(self._index))
+
+    def records(self, found: DecodedBlocks) -> pa.RecordBatch:
+        """What all its data blocks hold, decoded, if that is what the table says of itself."""
+        with blaming(self.name):
+            return self._complete(self._checked(0, found))
 
     def _stored(self, first: int, stop: int) -> memoryview:
         return self._source.read(int(self._index.offsets[first]), int(self._index.offsets[stop]))
 
     def _records(self, first: int, stop: int) -> pa.RecordBatch:
-        """The records of data blocks ``first`` to ``stop``, which are in order and where the index says."""
-        found = decode(self._index.blocks(self._stored(first, stop), first, stop))
+        """The records of data blocks ``first`` to ``stop``."""
+        return self._checked(first, decode(self._index.blocks(self._stored(first, stop), first, stop)))
+
+    def _checked(self, first: int, found: DecodedBlocks) -> pa.RecordBatch:
+        """The records of data blocks from ``first`` on, which are in order and where the index says."""
         if (found.suffixes != SET).any():
             raise Malformed("it holds something other than values")
         if not ascending(found.keys):
@@ -155,7 +179,9 @@ class Table:
         if self._number("data.size") != data_end or self._number("num.data.blocks") != len(self._index):
             raise Malformed("it has another number of data blocks than it says")
 
-    def _check_totals(self, keys: pa.Array, values: pa.Array) -> None:
+    def _complete(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """``records``, if they are as many, and as long, as the table says."""
+        keys, values = records["key"], records["value"]
         said = self.properties.get("count", str(self.count).encode())
         if len(keys) != self.count or said != str(len(keys)).encode():
             raise Malformed(f"it holds {len(keys):,} records and says {_text(said)}")
@@ -163,6 +189,7 @@ class Table:
             key_bytes = len(layout(keys)[0]) + SUFFIX * len(keys)
             if self._number("raw.key.size") != key_bytes or self._number("raw.value.size") != len(layout(values)[0]):
                 raise Malformed("its keys or values have another size than it says")
+        return records
 
     def _number(self, name: str) -> int:
         raw = self.properties.get(f"rocksdb.{name}", b"")
@@ -170,6 +197,24 @@ class Table:
         if end != len(raw):
             raise Malformed(f"it does not say what its {name} is")
         return value
+
+
+def read_together(tables: Sequence[Table]) -> list[pa.RecordBatch]:
+    """What each table holds, every byte accounted for: what it costs to decode any number of blocks, all pay once."""
+    if not tables:
+        return []
+    blocks = [table.blocks() for table in tables]
+    try:
+        found = decode(joined(blocks))
+    except Malformed as fault:
+        if len(tables) == 1:
+            raise CorruptTable(tables[0].name, str(fault)) from None
+        return [records for table in tables for records in read_together([table])]
+    ends = np.cumsum([len(some.sizes) for some in blocks]).tolist()
+    return [
+        table.records(found.blocks(end - len(some.sizes), end))
+        for table, some, end in zip(tables, blocks, ends, strict=True)
+    ]
 
 
 def _place(records: pa.RecordBatch, key: bytes) -> int:

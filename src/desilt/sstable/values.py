@@ -8,6 +8,7 @@ in any order, we sort them).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -19,6 +20,8 @@ from desilt.sstable.table import RAW, Table
 from desilt.sstable.varint import Malformed, blaming
 from desilt.sstable.wire import bytes_field, fields, message_field, number_field, pack, text, unpack
 from desilt.sstable.writer import Written, write_table
+
+RANGES_KEPT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +110,22 @@ def encode_range(described: RangeData) -> bytes:
 
 def decode_range(value: bytes, name: str = "metarange") -> RangeData:
     with blaming(name):
-        identity, message = unpack(value)
-        keys, numbers = {1: b"", 2: b""}, {3: 0, 4: 0}
-        for field, content in fields(message):
-            if isinstance(content, int):
-                numbers[field] = content
-            else:
-                keys[field] = content
-        if numbers[3] < 0 or numbers[4] < 0:
-            raise Malformed("a range is described by a negative number")
-        return RangeData(text(identity), keys[1], keys[2], numbers[3], numbers[4])
+        return _described(value)
+
+
+@lru_cache(RANGES_KEPT)
+def _described(value: bytes) -> RangeData:
+    """What a commit changes is little: most that its metarange lists, that of the commit before has listed too."""
+    identity, message = unpack(value)
+    keys, numbers = {1: b"", 2: b""}, {3: 0, 4: 0}
+    for field, content in fields(message):
+        if isinstance(content, int):
+            numbers[field] = content
+        else:
+            keys[field] = content
+    if numbers[3] < 0 or numbers[4] < 0:
+        raise Malformed("a range is described by a negative number")
+    return RangeData(text(identity), keys[1], keys[2], numbers[3], numbers[4])
 
 
 def read_metarange(table: Table) -> list[RangeData]:

@@ -45,8 +45,8 @@ def encode(value: int) -> bytes:
     return bytes(out)
 
 
-def decode(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """The number at ``at``, and the position after it."""
+def decode(data: bytes | memoryview, at: int, *, longest: int = MAX_64) -> tuple[int, int]:
+    """The number at ``at``, of so many bytes at most, and the position after it."""
     value = shift = 0
     while True:
         if at >= len(data):
@@ -59,8 +59,8 @@ def decode(data: bytes | memoryview, at: int) -> tuple[int, int]:
                 raise Malformed("a number does not fit in 64 bits")
             return value, at
         shift += 7
-        if shift >= 7 * MAX_64:
-            raise Malformed("a number does not fit in 64 bits")
+        if shift >= 7 * longest:
+            raise Malformed(f"a number does not fit in {longest} bytes")
 
 
 def encode_zigzag(value: int) -> bytes:

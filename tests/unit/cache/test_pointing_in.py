@@ -70,16 +70,15 @@ def test_small_ranges_are_decoded_together_each_with_its_owner_and_a_damaged_one
     alone = [entries_of(repo.ranges, listed, 3 + place) for place, listed in enumerate(tables)]
     assert entries_together(repo.ranges, tables, 3).equals(pa.concat_tables(alone))
 
-    real = Ranges.read
+    real = Ranges.read_together
 
-    def damaged(ranges, listed):
-        records = real(ranges, listed)
-        if listed is not tables[2]:
-            return records
-        values = [b"\xff" * 9, *records["value"].to_pylist()[1:]]
-        return pa.record_batch([records["key"], pa.array(values, records["value"].type)], schema=records.schema)
+    def damaged(ranges, some):
+        found = real(ranges, some)
+        values = [b"\xff" * 9, *found[2]["value"].to_pylist()[1:]]
+        found[2] = pa.record_batch([found[2]["key"], pa.array(values, pa.binary())], schema=found[2].schema)
+        return found
 
-    monkeypatch.setattr(Ranges, "read", damaged)
+    monkeypatch.setattr(Ranges, "read_together", damaged)
     with pytest.raises(CorruptTable) as raised:
         entries_together(repo.ranges, tables, 0)
     assert raised.value.name == tables[2].id

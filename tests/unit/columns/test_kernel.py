@@ -19,6 +19,7 @@ from desilt.columns.kernel import (
     Judge,
     judge_buckets,
     parts_for,
+    tasks_for,
 )
 from desilt.columns.schemas import HELD
 from desilt.executors.executor import Here
@@ -91,7 +92,7 @@ def test_every_hash_is_judged_once_in_order_of_buckets(store, width, at_once):
     executor = Wide(width)
     found = judge_buckets(executor, store.uri, Every(files))
     assert sorted(found) == sorted(whole(store, files[0]) + whole(store, files[1]))
-    assert executor.pieces == min(4 * width, 1 if at_once == ROWS_AT_ONCE else 32)
+    assert executor.pieces == min(width, 1 if at_once == ROWS_AT_ONCE else 32)
     assert executor.rows == 503
 
 
@@ -169,3 +170,11 @@ def test_a_file_is_opened_once_by_a_task(store, monkeypatch):
     file = held(store, "a", 50)
     judge_buckets(Here(), store.uri, Every((file, replace(file, owners=frozenset({0})))))
     assert opened == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "tasks"),
+    [(0, 2, 2), (9_000_000, 2, 2), (24_000_000, 2, 3), (40_000_000, 2, 5), (900_000_000, 2, 8), (40_000_000, 100, 100)],
+)
+def test_every_worker_has_a_task_and_none_has_more_than_four(rows, width, tasks):
+    assert tasks_for(rows, width) == tasks

@@ -10,7 +10,7 @@ no commit held then. What is *held* is always read whole.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desilt.columns.files import HeldFile
@@ -186,7 +186,7 @@ def read_committed(work: Work[Options], recorded: Recorded) -> CommittedSet:
     seen = work.source.snapshot(work.run.now)
     ranges = work.source.lists(seen.in_time).ranges
     wanted = [ranges[name] for name in sorted(ranges)]
-    files = [replace(one.file, owners=frozenset(one.ranges)) for one in work.source.entries(wanted)]
+    files = [one.held for one in work.source.entries(wanted)]
     names = "".join(f"{listed.id}\n" for listed in wanted)
     judged = seal(work.repository.store, f"{work.folder}inputs/ranges.txt", names.encode())
     entries = sum(listed.count for listed in wanted)

@@ -5,7 +5,7 @@ Nothing is forgotten: whoever asks for such an address is told by the archive.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
@@ -111,7 +111,7 @@ def _unused(repository: Repository, executor: Executor, own: Run, asked: list[st
     entries = source.entries([ranges[name] for name in sorted(ranges)])
     wanted = put_addresses(repository.store, f"{folder}asked.parquet", asked)
     executor.watch.begins("verdicts")
-    committed = [replace(one.file, owners=frozenset(one.ranges)) for one in entries]
+    committed = [one.held for one in entries]
     judge = UnusedJudge((wanted,), (trash, *staged.files, *committed), f"{folder}unused/")
     answer = judge_buckets(executor, repository.store.uri, judge)
     if isinstance(answer, DamagedFiles):
