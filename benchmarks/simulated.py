@@ -45,7 +45,9 @@ class Pretence:
             return
         for branch in range(self.shape.branches):
             last = self.shape.addresses_of(np.array([min((branch + 1) * self.shape.each, self.shape.objects) - 1]))
-            if self.prefix + last[0].as_py() > after:  # else nothing of it is made
+            key = self.prefix + last[0].as_py()
+            folder = key[: key.rindex("/") + 1]
+            if key > after and (folder.startswith(prefix) or prefix.startswith(folder)):  # else nothing of it is made
                 rows = rows_of(
                     keys(self.shape.addresses_of(self.shape.numbers(branch, COMMITTED, STAGED)), self.prefix)
                 )

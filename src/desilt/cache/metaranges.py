@@ -6,7 +6,7 @@ sound one, and what it held is read again.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from desilt.errors import NotFound
@@ -19,6 +19,8 @@ from desilt.sstable.values import RangeData
 FOLDER = "_desilt/metaranges/"
 VERSION = 2
 TO_A_FILE = 50  # metaranges; fewer than that are quickly read again
+MOST_TO_A_FILE = 1_000
+FILES_TO_A_WORKER = 4  # at most, where there is enough to read: each is a task
 ROWS_TO_A_METARANGE = 1_000  # as long as it takes to decode so many, small as it is
 
 
@@ -65,14 +67,20 @@ def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Se
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
         take(_kept(store, folder, key))
     new = tuple(name for name in wanted if name not in found.of)
-    groups = [new[at : at + TO_A_FILE] for at in range(0, len(new) - TO_A_FILE + 1, TO_A_FILE)]
-    pieces = [MetarangePiece(store.uri, ranges.prefix, group) for group in groups]
+    pieces = [MetarangePiece(store.uri, ranges.prefix, group) for group in _grouped(new, executor.width)]
     for key in executor(read_group, pieces, rows=len(new) * ROWS_TO_A_METARANGE):
         take(_kept(store, folder, key))
     for metarange in new:
         if metarange not in found.of:
             found.add(metarange, list(ranges.metarange(metarange)))
     return found
+
+
+def _grouped(metaranges: tuple[str, ...], width: int) -> Iterator[tuple[str, ...]]:
+    """Neighbours that are worth a file, for so many workers."""
+    size = min(max(TO_A_FILE, len(metaranges) // (FILES_TO_A_WORKER * width)), MOST_TO_A_FILE)
+    for at in range(0, len(metaranges) - TO_A_FILE + 1, size):
+        yield metaranges[at : at + size]
 
 
 def read_group(piece: MetarangePiece) -> str:

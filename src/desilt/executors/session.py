@@ -195,11 +195,7 @@ def quiet() -> dict[str, str]:
 
 
 def local() -> dict[str, str]:
-    return {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.python.unix.domain.socket.enabled": "true",  # by TCP a task waits some 40 ms more to begin
-    }
+    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 @contextmanager
