@@ -93,11 +93,11 @@ class PastRuns:
         """The same, from what was done."""
         return set().union(*(self.known[run] for run in self.wanted))
 
-    def keys(self):
+    def names(self):
         return listed(self.store, self.folder)
 
     def sets(self):
-        return sound(self.store, self.folder, self.keys(), runs_over(self.repo).keys())
+        return sound(self.store, self.folder, self.names(), runs_over(self.repo).keys())
 
     def replaced(self, before):
         return {self.repo.prefix + key for key in replaced_sets(self.repo, before)}
