@@ -1,4 +1,4 @@
-"""What desilt itself has written and needs no longer: folders of old runs, caches of ranges that are gone.
+"""What desilt itself has written and needs no longer: folders of old runs, caches that are of no use any more.
 
 Losing one of these loses no data; but a run that cannot find what the last one left
 to it stops. So none goes that a watermark names, that is not over, that has
