@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from desilt.cache import growth
 from desilt.cache.ranges import placed
+from desilt.columns import classes
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files
 from desilt.domain.entry import Entry
@@ -43,10 +43,10 @@ def main() -> None:
         store = open_store(f"file://{directory}")
         days = [day(store, number) for number in range(options.days)]
         wanted = [one for some in days for one in some]
-        sides = {"growing together": growth.FEW, "as they came": NEVER, "one run": NEVER}
+        sides = {"growing together": classes.FEW, "as they came": NEVER, "one run": NEVER}
         rows = []
         for name, few in sides.items():
-            growth.FEW = few
+            classes.FEW = few
             folder = f"_desilt/{name.replace(' ', '-')}/"
             began = time.process_time()
             for number in range(1, len(days) + 1) if name != "one run" else [len(days)]:

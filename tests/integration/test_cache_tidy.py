@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from desilt.cache import growth
 from desilt.cache.known import sound
 from desilt.cache.ranges import FOLDER
+from desilt.columns import classes
 from desilt.executors.executor import HERE
 from desilt.jobs.collect.tidy import unused_ranges
 
@@ -20,7 +20,7 @@ BEFORE = NOW - timedelta(days=1)
 @pytest.fixture
 def source(repo, monkeypatch):
     """Three commits, each seen by a run of its own; a fourth run has merged what those kept."""
-    monkeypatch.setattr(growth, "FEW", 3)
+    monkeypatch.setattr(classes, "FEW", 3)
     source = repo.source(HERE)
     for number in range(3):
         repo.put("main", f"{number}", b"x")

@@ -41,6 +41,7 @@ from desilt.sweep.batches import remove
 from desilt.sweep.limits import Limits
 from desilt.sweep.sweep import Sweep
 from desilt.testing import oracle
+from past_runs import PastRuns
 from seed_003 import CUTOFF, sample
 from words import collecting
 
@@ -546,6 +547,23 @@ def _ranges(repo, commit):
     return [listed.id for listed in repo.ranges.metarange(commit.metarange)]
 
 
+def test_sets_of_what_was_removed_that_grew_together_go_when_nobody_reads_them(lake, monkeypatch):
+    repo, _ = lake
+    monkeypatch.setattr("desilt.columns.classes.FEW", 3)
+    past = PastRuns(repo)
+    for _ in range(3):
+        past.add(2)
+        past.told()
+    past.told()
+    assert len(files(repo, "_desilt/removed/")) == 8
+    for key in past.names():  # executors do not know of the manual clock
+        repo.store.put(key, [repo.store.get(key)])
+    assert "sets of what was removed" not in collected(repo).own
+    repo.set_clock(repo.clock() + 2 * DAY)
+    assert collected(repo).own["sets of what was removed"].objects == 6
+    assert past.straight() <= past.told()
+
+
 def test_staging_manifests_go_by_their_age(lake):
     repo, _ = lake
     repo.put("main", "staged", b"x")
@@ -558,7 +576,20 @@ def test_staging_manifests_go_by_their_age(lake):
 
 
 @pytest.mark.parametrize(
-    "name", ["branches/x", "_lakefs/x", "_desilt/trash/x", "_desilt/runs/gc/", "_desilt/ranges/../x", "../x"]
+    "name",
+    [
+        "branches/x",
+        "_lakefs/x",
+        "_desilt/trash/x",
+        "_desilt/runs/gc/",
+        "_desilt/ranges/../x",
+        "_desilt/removed/",
+        "_desilt/removed/../x",
+        "_desilt/removed/x.json",
+        "_desilt/removed/8-runs.json",
+        "_desilt/removed/8-runs-0000-x/../../x.parquet",
+        "../x",
+    ],
 )
 def test_only_own_files_are_tidied(lake, name, monkeypatch):
     repo, _ = lake

@@ -1,32 +1,26 @@
 """Small cache files grow together, so that a year of daily runs leaves about as many as one run over all of it.
 
-Files are told apart by how many rows they have, each class holding up to eight times as
-many as the one below. When a class has eight, they become one, on an executor: what
-is in them is verified, tables that are no more are left behind, and what comes out is in
-the order of hashes again. So a row is written some four times in its life, and a year
-leaves some twenty files. Nothing is removed here: a file that is replaced lies there
-until a collection tidies up, for those who are reading it.
+Files of a class (:mod:`desilt.columns.classes`) become one, on an executor: what is in
+them is verified, tables that are no more are left behind, and what comes out is in
+the order of hashes again. So a year leaves some twenty files. Nothing is removed here:
+a file that is replaced lies there until a collection tidies up, for those who are reading it.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 
 from desilt.cache.known import CacheFile, Owner, say
+from desilt.columns import classes
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, put_in_order
 from desilt.errors import Damaged, NotReadBack
 from desilt.objects import open_store
 
-FEW = 8  # files of a class: as many are merged
-SMALLEST = 1 << 12  # rows: up to so many are the lowest class
-LARGE = 500_000  # rows: so many are left alone
-MOST = 1_000_000  # rows of what comes out
 WHOLE = Bucket(0, 1)
 
 
@@ -44,13 +38,7 @@ class MergePiece:
 
 def due(files: Sequence[CacheFile]) -> list[list[CacheFile]]:
     """Groups of files that are to become one each."""
-    small = sorted((one for one in files if one.file.rows < LARGE), key=lambda one: (_class(one), one.file.key))
-    found: list[list[CacheFile]] = []
-    for _, several in groupby(small, key=_class):
-        alike = list(several)
-        if len(alike) >= FEW:
-            found += [group for group in _grouped(alike) if len(group) > 1]
-    return found
+    return classes.due(files, rows=lambda one: one.file.rows, name=lambda one: one.file.key)
 
 
 def pieces(
@@ -113,17 +101,3 @@ def _taken(files: Files, source: CacheFile, kept: AbstractSet[str], first: int) 
     number = (first + np.cumsum(stays) - 1).astype(np.int32)
     rows = rows.set_column(rows.schema.get_field_index("owner"), "owner", pa.array(number[owner]))
     return rows if stays.all() else rows.filter(pa.array(stays[owner]))
-
-
-def _class(one: CacheFile) -> int:
-    return max(0, (one.file.rows // SMALLEST).bit_length() + 2) // 3
-
-
-def _grouped(files: Sequence[CacheFile]) -> Iterator[list[CacheFile]]:
-    group: list[CacheFile] = []
-    for one in files:
-        if group and sum(some.file.rows for some in group) + one.file.rows > MOST:
-            yield group
-            group = []
-        group.append(one)
-    yield group

@@ -101,6 +101,19 @@ def sweeping(tx: Transaction, repository: str, *, job: str | None = None) -> lis
     return [_run(row) for row in tx.rows(query, repository, RunState.SWEEPING, *values)]
 
 
+def over(tx: Transaction, repository: str) -> list[tuple[str, str, int]]:
+    """Those that are over and were to remove objects: id, job, and how many; newest first."""
+    query = "SELECT id, job, objects FROM runs WHERE repository = ? AND objects > 0 AND state <> ? ORDER BY id"
+    rows = tx.rows(query, repository, RunState.SWEEPING)
+    return [(str(run), str(job), int(objects)) for run, job, objects in rows]
+
+
+def newest(tx: Transaction, repository: str) -> set[str]:
+    """The last run of each job."""
+    rows = tx.rows("SELECT MIN(id) FROM runs WHERE repository = ? GROUP BY job", repository)  # ids count downwards
+    return {str(row[0]) for row in rows}
+
+
 def alike(tx: Transaction, repository: str, *, job: str, policy: str, since: datetime) -> list[RunRow]:
     """Runs that were at work at ``since`` or later; of earlier ones by ``job`` for ``policy``, the newest of each kind.
 

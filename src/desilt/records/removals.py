@@ -152,13 +152,13 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: str) -> list
     return [int(row[0]) for row in rows]
 
 
-def runs_in(tx: Transaction, repository: str, *states: str) -> set[str]:
-    """The runs that have objects in one of ``states``."""
+def runs_in(tx: Transaction, repository: str, *states: str, of: Sequence[str] | None = None) -> set[str]:
+    """The runs that have objects in one of ``states``: all of them, or those ``of`` some, and nothing else is read."""
     marks = ", ".join("?" * len(states))
-    rows = tx.rows(
-        f"SELECT DISTINCT run FROM tombstones WHERE repository = ? AND state IN ({marks})", repository, *states
-    )
-    return {str(row[0]) for row in rows}
+    query = f"SELECT DISTINCT run FROM tombstones WHERE repository = ? AND state IN ({marks})"
+    if of is None:
+        return {str(row[0]) for row in tx.rows(query, repository, *states)}
+    return {str(row[0]) for row in among(tx, f"{query} AND run IN ({{}})", of, repository, *states)}
 
 
 def total_in(tx: Transaction, repository: str, *states: str, run: str | None = None) -> tuple[int, int]:

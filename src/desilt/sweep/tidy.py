@@ -1,4 +1,4 @@
-"""What desilt itself has written and needs no longer: folders of old runs, caches of ranges that are gone.
+"""What desilt itself has written and needs no longer: folders of old runs, caches that are of no use any more.
 
 Losing one of these loses no data; but a run that cannot find what the last one left
 to it stops. So none goes that a watermark names, that is not over, that has
@@ -14,7 +14,6 @@ from desilt.domain.run import FOLDER, ID
 from desilt.errors import OutsidePrefix
 from desilt.records import ledger, locks, watermarks
 from desilt.records import removals as tombstones
-from desilt.records.ledger import RunState
 from desilt.records.removals import MARKS, State
 from desilt.repository.protocol import Repository
 from desilt.runs.plan import Plan
@@ -26,20 +25,19 @@ from desilt.sweep.sweep import Sweep
 KEPT_FOR = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED, *MARKS)
 HEX = "[0-9a-f]"
 OWN = re.compile(
-    rf"_desilt/(runs/[a-z][a-z0-9]*/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}})"
+    rf"_desilt/(runs/[a-z][a-z0-9]*/{ID.pattern}/|ranges/{HEX}{{32}}\.(json|parquet)|metaranges/{HEX}{{64}}\.json|staging/{HEX}{{64}}"
+    rf"|removed/({ID.pattern}|\d+-runs)(\.{HEX}{{64}}\.json|-\d{{4,}}-{HEX}{{8}}\.parquet))"
 )
 
 
-def needed(repository: Repository) -> set[str]:
-    """The runs whose folders somebody may still look into."""
+def needed(repository: Repository, runs: Sequence[str]) -> set[str]:
+    """Those of some ``runs`` whose folders somebody may still look into."""
     with repository.records.read() as tx:
         saved = watermarks.every(tx, repository.uid)
-        runs = ledger.every(tx, repository.uid)
-        found = tombstones.runs_in(tx, repository.uid, *KEPT_FOR)
+        found = tombstones.runs_in(tx, repository.uid, *KEPT_FOR, of=runs)
+        found |= {row.id for row in ledger.sweeping(tx, repository.uid)} | ledger.newest(tx, repository.uid)
     found |= {match[0] for run, value in saved for match in ID.finditer(f"{run} {json.dumps(value)}")}
-    found |= {row.id for row in runs if row.state is RunState.SWEEPING}
-    newest = {row.job: row.id for row in reversed(runs)}
-    return found | set(newest.values())
+    return found & set(runs)
 
 
 def tidy(sweep: Sweep, step: TidyFiles) -> None:
@@ -51,7 +49,8 @@ def tidy(sweep: Sweep, step: TidyFiles) -> None:
             locks.check(tx, sweep.lock)
 
     look()
-    sure, still = Sure(look, since=now()), needed(repository) | {plan.run}
+    folders = [name for group in step.files for name in group.keys if name.startswith(FOLDER)]
+    sure, still = Sure(look, since=now()), needed(repository, [run_of(name) for name in folders]) | {plan.run}
     budget = Budget(repository, sweep.per_second)
     for group in step.files:
         keys = _keys(repository, plan, group.keys, still)
@@ -61,6 +60,11 @@ def tidy(sweep: Sweep, step: TidyFiles) -> None:
                 repository.store.delete_many(portion)
 
 
+def run_of(folder: str) -> str:
+    """The run whose folder it is."""
+    return folder.rstrip("/").rpartition("/")[2]
+
+
 def _keys(repository: Repository, plan: Plan, names: Sequence[str], still: set[str]) -> Iterator[str]:
     for name in names:
         match = OWN.fullmatch(name)
@@ -68,6 +72,6 @@ def _keys(repository: Repository, plan: Plan, names: Sequence[str], still: set[s
             raise OutsidePrefix(plan.run, name)
         if not name.startswith(FOLDER):
             yield repository.prefix + name
-        elif name.rstrip("/").rpartition("/")[2] not in still:
+        elif run_of(name) not in still:
             for batch in repository.store.list(repository.prefix + name):
                 yield from batch["key"].to_pylist()

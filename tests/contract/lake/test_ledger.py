@@ -53,6 +53,33 @@ def test_a_run_is_on_record_as_it_was_told(write, read, uid):
     assert read(ledger.find, uid, ROW.id) == replace(ROW, state=RunState.PARTLY, ended_at=AT + HOUR, ended_fence=1)
 
 
+def test_runs_that_are_over_and_the_last_of_each_job(write, read, uid):
+    rows = [
+        replace(ROW, id="1-a", state=RunState.SWEEPING),
+        replace(ROW, id="2-b", state=RunState.SWEPT),
+        replace(ROW, id="3-c", job="collect", state=RunState.PARTLY),
+        replace(ROW, id="4-d", job="collect", state=RunState.ABANDONED, objects=7),
+        replace(ROW, id="5-e", job="expire", state=RunState.SWEPT, objects=0),
+    ]
+    for row in rows:
+        write(ledger.begin, uid, row)
+    assert read(ledger.over, uid) == [("2-b", "gc", 3), ("3-c", "collect", 3), ("4-d", "collect", 7)]
+    assert read(ledger.newest, uid) == {"1-a", "3-c", "5-e"}
+    assert read(ledger.over, "another") == []
+    assert read(ledger.newest, "another") == set()
+
+
+def test_runs_that_have_something_in_a_state_all_or_some(write, read, uid):
+    stones = [Tombstone(f"x{at}", f"{at}-x", "r", AT, 1, 0, state) for at, state in enumerate(State)]
+    write(tombstones.condemn, uid, stones)
+    wanted = (State.TRASHED, State.CONDEMNED)
+    every = read(tombstones.runs_in, uid, *wanted)
+    assert every == {one.run for one in stones if one.state in wanted}
+    assert read(tombstones.runs_in, uid, *wanted, of=[one.run for one in stones]) == every
+    assert read(tombstones.runs_in, uid, *wanted, of=[min(every), "another"]) == {min(every)}
+    assert read(tombstones.runs_in, uid, *wanted, of=[]) == set()
+
+
 def test_begun_twice_is_begun_once(write, read, uid):
     write(ledger.begin, uid, ROW)
     write(ledger.end, uid, ROW.id, RunState.SWEPT, at=AT + HOUR, fence=1)

@@ -11,6 +11,7 @@ from desilt.cache import growth
 from desilt.cache import ranges as range_cache
 from desilt.cache.known import sound
 from desilt.cache.ranges import FOLDER, distrust
+from desilt.columns import classes
 from desilt.columns.files import Files
 from desilt.errors import NotReadBack
 from desilt.sstable.ranges import FOLDER as RANGES
@@ -23,7 +24,7 @@ def small():
     """Three files are many, and ten rows are much."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"FEW": 3, "SMALLEST": 8, "LARGE": 60, "MOST": 90}.items():
-            patch.setattr(growth, name, value)
+            patch.setattr(classes, name, value)
         yield
 
 
@@ -72,7 +73,7 @@ def test_a_year_of_days_leaves_few_files(tmp_path):
     for _ in range(120):
         days.add(2)
         read.append(len(days.placed()))
-    assert max(read) <= 3 * growth.FEW + sum(one.count for one in days.wanted) // growth.LARGE + 2
+    assert max(read) <= 3 * classes.FEW + sum(one.count for one in days.wanted) // classes.LARGE + 2
     assert days.held() == days.straight()
 
 

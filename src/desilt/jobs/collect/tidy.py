@@ -9,6 +9,9 @@ from desilt.cache.metaranges import FOLDER as METARANGES
 from desilt.cache.ranges import FOLDER as RANGES
 from desilt.domain.run import BESIDE, FOLDER, Run, started
 from desilt.errors import NotFound
+from desilt.jobs.removed.past import runs_over
+from desilt.jobs.removed.sets import FOLDER as REMOVED
+from desilt.jobs.removed.sets import needless, sound
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import runs_of
 from desilt.runs.report import Amount
@@ -27,6 +30,7 @@ def found(
     kinds = {
         "old runs": (list(folders), sum(folders.values(), Amount())),
         "range cache": _together(unused_ranges(repository, live, before)),
+        "sets of what was removed": _together(replaced_sets(repository, before)),
         "metarange cache": _together(unused_metaranges(repository, live, before)),
         "staging manifests": _together(_listed(repository, STAGING, before)),
     }
@@ -37,14 +41,17 @@ def found(
 
 def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Amount]:
     """The folders of runs from before ``before`` that nobody needs, and what is in them; each job keeps its newest."""
-    still, seen = needed(repository) | {run.id}, set[str]()
-    folders: dict[str, Amount] = {}
+    old, seen = dict[str, str](), set[str]()
     for job, run_id in [*runs_of(repository.store, repository.prefix), *_beside(repository)]:
         folder = f"{FOLDER}{job}/{run_id}/"
-        if started(run_id) < before and run_id not in still and job in seen and OWN.fullmatch(folder):
-            sizes = _listed(repository, folder, None).values()
-            folders[folder] = Amount(len(sizes), sum(sizes))
+        if started(run_id) < before and job in seen and OWN.fullmatch(folder):
+            old[folder] = run_id
         seen.add(job)
+    still = needed(repository, list(old.values())) | {run.id}
+    folders: dict[str, Amount] = {}
+    for folder in [folder for folder, run_id in old.items() if run_id not in still]:
+        sizes = _listed(repository, folder, None).values()
+        folders[folder] = Amount(len(sizes), sum(sizes))
     return folders
 
 
@@ -60,6 +67,15 @@ def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> S
             if said is not None and name in used and said.dropped.isdisjoint(live):
                 replaced |= {one.removeprefix(repository.prefix).removesuffix(".parquet") for one in said.replaces}
     return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used - replaced}
+
+
+def replaced_sets(repository: Repository, before: datetime) -> Sized:
+    """Sets of what runs have removed that another one has replaced before ``before``; words first, then their files."""
+    sizes, folder = _listed(repository, REMOVED, before), repository.prefix + REMOVED
+    there = {repository.prefix + key for key in sizes}
+    sets = sound(repository.store, folder, there, runs_over(repository).keys())
+    going = sorted(needless(folder, there, sets), key=lambda key: not key.endswith(".json"))
+    return {key: sizes[key] for key in (one.removeprefix(repository.prefix) for one in going)}
 
 
 def unused_metaranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
