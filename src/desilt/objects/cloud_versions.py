@@ -70,7 +70,8 @@ class CloudVersions:
     def _version(self, key: str, row: dict[str, Any], of: str) -> Version:
         if not row.get("VersionId"):  # without one, S3 would take it for the object itself
             raise StorageFailed(f"{self.uri} has a version of {key!r} without an id; check that the endpoint is of S3")
-        return Version(key, row["VersionId"], row.get("Size", 0), row["LastModified"], of == "DeleteMarkers")
+        is_marker, is_latest = of == "DeleteMarkers", row.get("IsLatest") is True
+        return Version(key, row["VersionId"], row.get("Size", 0), row["LastModified"], is_marker, is_latest)
 
     def _next(self, key: str, page: dict[str, Any], before: dict[str, str]) -> dict[str, str]:
         """Where the next page begins; a server that does not say so, or says the same again, has not told all."""
