@@ -17,7 +17,7 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from desilt.cache.known import CacheFile, Owner, say
+from desilt.cache.known import VERSION, CacheFile, Owner, say
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, put_in_order
 from desilt.errors import Damaged, NotReadBack
@@ -69,7 +69,7 @@ def pieces(
         owned = frozenset(owner.id for one in group for owner in one.owners)
         covered = (one for one in idle if taken.issuperset(owner.id for owner in one.owners))
         sources = [one.file.key for one in group]
-        name = hashlib.sha256("\n".join(["merged", *sources, *sorted(taken)]).encode()).hexdigest()[:32]
+        name = hashlib.sha256("\n".join([f"merged {VERSION}", *sources, *sorted(taken)]).encode()).hexdigest()[:32]
         yield MergePiece(
             store,
             tuple(group),
