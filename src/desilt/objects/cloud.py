@@ -213,7 +213,7 @@ class CloudStore:
             if said.silent:
                 told |= {key: Outcome(key, Result.FAILED, said.silent) for key in some}
                 more = keys[first + len(some) :]
-                return told | {key: Outcome(key, Result.FAILED, not_tried(said.silent)) for key in more}
+                return told | {key: Outcome(key, Result.FAILED, not_tried(said.silent), tried=False) for key in more}
             told |= {key: Outcome(key, Result.REMOVED) for key in some if at[key] in said.removed}
             told |= {key: self._busy(key, said.busy[at[key]]) for key in some if at[key] in said.busy}
         return told

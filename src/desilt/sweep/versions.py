@@ -107,13 +107,15 @@ class Purging:
         found: dict[str, Outcome] = {}
         rest = list(dict.fromkeys(keys))
         for pause in (*delete.PAUSES, None):
+            asked = {key for key, _ in self.going}
             outcomes = [one for some in budget.portions(rest) for one in self._tried(some, sure)]
-            found |= {one.key: _ours(one) if one.key in found else one for one in outcomes}
+            found |= {one.key: _ours(one) if one.key in asked else one for one in outcomes}
             rest = [one.key for one in outcomes if one.result is Result.FAILED]
             if not rest or pause is None:
                 break
             delete.wait(pause, budget)
-        found |= {one.key: _ours(one) for one in self._looked_at(rest, found, sure)}
+        asked = {key for key, _ in self.going}
+        found |= {one.key: _ours(one) if one.key in asked else one for one in self._looked_at(rest, found, sure)}
         return [found[key] for key in keys]
 
     def figures(self) -> PurgedVersions:
