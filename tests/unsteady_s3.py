@@ -8,6 +8,9 @@
 
         between.resets["bulk"] = 2      # the connection breaks before the server has heard of it
         between.cuts["list"] = 1        # half of an answer
+        between.errors["list"] = 1      # an error in place of an answer, under 200
+        between.empties["list"] = 1     # nothing in place of an answer, under 200
+        between.after["list"] = 2       # but not yet: the first two pass
         between.busy_keys["bulk"] = 1   # the server does it, and says of every other key that it had no time
         between.chance = Random(1), 0.1, ("bulk", "list")  # any of these, to one of ten requests of these kinds
 
@@ -26,6 +29,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+INTERNAL_ERROR = b"<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>"
 DELETED = re.compile(b"<Deleted>.*?(<Key>.*?</Key>).*?</Deleted>", re.DOTALL)
 RESET, LOST = "reset", None  # in place of an answer
 
@@ -50,6 +54,7 @@ class Unsteady:
         self.to, self.endpoint = to, ""
         self.busy, self.loses, self.asked = Counter(), Counter(), Counter()
         self.resets, self.cuts, self.busy_keys = Counter(), Counter(), Counter()
+        self.errors, self.empties, self.after = Counter(), Counter(), Counter()
         self.chance, self.failed, self.seen = None, Counter(), Counter()
         self.before_tag = lambda: None  # called before each that sets tags is passed on
         self.holds_after, self.held = None, 0
@@ -68,10 +73,16 @@ class Unsteady:
         kind = kind_of(request.command, request.path)
         fault = self._drawn(kind)
         self.seen[kind] += 1
+        if self._due(self.after, kind):
+            return self._ask(request, body)
         if self._due(self.busy, kind) or fault == "busy":
             return 503, {}, SLOW_DOWN
         if self._due(self.resets, kind) or fault == "resets":
             return RESET
+        if self._due(self.errors, kind):
+            return 200, {}, INTERNAL_ERROR
+        if self._due(self.empties, kind):
+            return 200, {}, b"<ListBucketResult></ListBucketResult>"
         if kind == "PUT":
             self.before_tag()
             with self._waiting():

@@ -42,6 +42,10 @@ class VersionedBucket:
                     found.setdefault(row["Key"], set()).add(sign + row["VersionId"])
         return found
 
+    def latest(self, key):
+        """The id of the version that a read finds."""
+        return self.s3.head_object(Bucket=self.name, Key=key)["VersionId"]
+
     @contextmanager
     def refusing(self, *ids):
         """The server leaves versions of these ids alone, and says that it was not allowed."""

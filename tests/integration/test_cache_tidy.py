@@ -2,16 +2,18 @@
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from desilt.cache.known import sound
+from desilt.cache import growth, known, metaranges, ranges
+from desilt.cache.known import sealed, sound
 from desilt.cache.ranges import FOLDER
 from desilt.columns import classes
 from desilt.executors.executor import HERE
-from desilt.jobs.collect.tidy import unused_ranges
+from desilt.jobs.collect.tidy import unused_metaranges, unused_ranges
 
 NOW = datetime.now(UTC)
 BEFORE = NOW - timedelta(days=1)
@@ -76,11 +78,65 @@ def test_what_was_replaced_a_moment_ago_stays_for_those_who_read_it(repo, source
     assert unused_ranges(repo, live(source, repo), BEFORE) == {}
 
 
-def test_what_a_damaged_file_replaced_stays(repo, source):
+def test_what_a_damaged_file_replaced_stays_and_only_the_damaged_one_goes(repo, source):
     cached, names = of(repo)
     repo.store.put(cached.file.key, [repo.store.get(cached.file.key)[:-1]])
     aged(repo, *names, days=9)
-    assert unused_ranges(repo, live(source, repo), BEFORE) == {}
+    assert unused_ranges(repo, live(source, repo), BEFORE).keys() == names
+
+
+@pytest.mark.parametrize("ending", [".json", ".parquet"])
+def test_a_damaged_file_of_which_half_was_written_just_now_stays(repo, source, ending):
+    """Somebody is making it again."""
+    cached, names = of(repo)
+    repo.store.put(cached.file.key, [repo.store.get(cached.file.key)[:-1]])
+    aged(repo, *names, days=9)
+    aged(repo, *(name for name in names if name.endswith(ending)), days=0)
+    gone = unused_ranges(repo, live(source, repo), BEFORE).keys()
+    assert gone <= {name for name in names if ending == ".json" and name.endswith(".parquet")}
+
+
+def test_files_of_another_version_go_once_all_they_have_was_made_again(repo, source, monkeypatch):
+    before = files(repo)
+    for version in (ranges.VERSION + 1, ranges.VERSION + 2):
+        for module in (known, ranges, growth):
+            monkeypatch.setattr(module, "VERSION", version)
+        assert {one for file in source.entries(tables(source, repo)) for one in file.ranges.values()} == live(
+            source, repo
+        )
+        new = files(repo) - before
+        assert new
+        assert unused_ranges(repo, live(source, repo), BEFORE).keys() == before
+        repo.store.delete_many([repo.prefix + name for name in before])
+        aged(repo, *new, days=9)
+        assert unused_ranges(repo, live(source, repo), BEFORE) == {}
+        before = new
+
+
+def test_lists_of_another_version_go_too(repo, source, monkeypatch):
+    monkeypatch.setattr(metaranges, "TO_A_FILE", 1)
+    source.lists(source.snapshot(repo.clock()).commits.values())
+    snapshot = source.snapshot(repo.clock())
+    held = {commit.metarange for commit in snapshot.commits.values()}
+    folder = f"{repo.prefix}{metaranges.FOLDER}"
+    names = {key.removeprefix(repo.prefix) for batch in repo.store.list(folder) for key in batch["key"].to_pylist()}
+    aged(repo, *names, days=9)
+    assert names
+    assert unused_metaranges(repo, held, BEFORE) == {}
+    monkeypatch.setattr(metaranges, "VERSION", metaranges.VERSION + 1)
+    assert unused_metaranges(repo, held, BEFORE).keys() == names
+
+
+def test_a_digit_of_a_word_that_was_flipped_is_found_whichever_it_is(repo, source):
+    """It would be read as well: ranges, rows and owners are numbers."""
+    assert source
+    cached, _ = of(repo)
+    word = cached.file.key.replace(".parquet", ".json")
+    text, folder = repo.store.get(word).decode(), repo.prefix + FOLDER
+    for match in re.finditer(r"[0-9]", text):
+        flipped = text[: match.start()] + str((int(match[0]) + 1) % 10) + text[match.end() :]
+        repo.store.put(word, [flipped.encode()])
+        assert cached.file.key not in {one.file.key for one in sound(repo.store, folder, {})}, flipped
 
 
 def test_what_a_file_replaced_stays_while_it_lacks_something_of_theirs(repo, source):
@@ -89,7 +145,7 @@ def test_what_a_file_replaced_stays_while_it_lacks_something_of_theirs(repo, sou
     said = json.loads(repo.store.get(word))
     (name, _), *said["ranges"] = said["ranges"]
     said |= {"dropped": [name], "rows": said["rows"] - said["owned"].pop(0)}
-    repo.store.put(word, [json.dumps(said).encode()])
+    repo.store.put(word, [sealed(said)])
     aged(repo, *names, days=9)
     assert unused_ranges(repo, live(source, repo), BEFORE) == {}
     assert unused_ranges(repo, live(source, repo) - {name}, BEFORE).keys() == files(repo) - names
@@ -106,7 +162,7 @@ def test_only_files_of_the_cache_can_be_replaced(repo, source):
         f"{repo.prefix}{FOLDER}notes.parquet",
         cached.file.key,
     ]
-    repo.store.put(word, [json.dumps(said).encode()])
+    repo.store.put(word, [sealed(said)])
     aged(repo, *files(repo), days=9)
     found = unused_ranges(repo, live(source, repo), BEFORE).keys()
     assert found == files(repo) - names - {f"{FOLDER}notes.json"}

@@ -7,12 +7,13 @@ from datetime import timedelta
 from random import Random
 
 import pytest
+from botocore.retries.standard import ExponentialBackoff
 
 from desilt.errors import StorageFailed
 from desilt.executors.processes import Processes
 from desilt.lake import Lake, fsck
 from desilt.lake.lake import locate
-from desilt.objects import buckets, cloud_listing, open_store
+from desilt.objects import buckets, cloud_listing, open_store, s3_removal
 from desilt.records import ledger
 from desilt.sweep import delete as removing
 from lake_in_a_bucket import ALL, JOBS, START, LakeInABucket
@@ -20,13 +21,15 @@ from unsteady_s3 import unsteady
 from words import stored
 
 QUICKLY = {"init_backoff": timedelta(milliseconds=5), "max_backoff": timedelta(milliseconds=20), "base": 2}
-FAULTS = ("busy", "loses", "resets", "cuts", "busy_keys")
+FAULTS = ("busy", "loses", "resets", "cuts", "busy_keys", "errors")
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Nobody waits for long; in this process."""
     monkeypatch.setattr(buckets, "RETRY", {"max_retries": 2, "backoff": QUICKLY})
+    monkeypatch.setattr(s3_removal, "REMOVALS", 3)
+    monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.01)
     monkeypatch.setattr(removing, "PAUSES", (0.0, 0.0, 0.0))
     monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0, 0.0))
 
@@ -92,7 +95,7 @@ def test_what_is_refused_makes_all_wait_who_share_a_budget(lake, between, monkey
     monkeypatch.setattr("desilt.sweep.batches.time.sleep", waits.append)
     monkeypatch.setattr(removing, "PAUSES", (1000.0, 1000.0))
     monkeypatch.setattr(removing, "SPREAD", (1.0, 1.0))
-    kinds_of(between, ["busy"], "bulk", 3)  # two tries of obstore's own, and the first of ours
+    kinds_of(between, ["busy"], "bulk", 3)  # two tries of boto3's own, and the first of ours
     done = lake.sweep("gc", limits=replace(ALL, max_deletes_per_second=10)).swept
     assert (done.removed, lake.left("gc")) == (20, set())
     assert sum(wait >= 900 for wait in waits) >= 4  # its own pause, and every lease after it
@@ -149,7 +152,7 @@ def listed(pages, between, monkeypatch):  # noqa: ARG001 - what passes it
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("way", ["flat", "walk"])
 def test_a_page_that_fails_is_asked_for_again_and_the_listing_is_complete(listed, between, way):
-    for fault in ("busy", "loses", "resets", "cuts"):
+    for fault in ("busy", "loses", "resets", "cuts", "errors", "empties"):
         kinds_of(between, [fault], "list", 2)
         assert listed(way) == KEYS, fault
         assert not +getattr(between, fault)
@@ -157,11 +160,22 @@ def test_a_page_that_fails_is_asked_for_again_and_the_listing_is_complete(listed
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("way", ["flat", "walk"])
-@pytest.mark.parametrize("fault", ["busy", "loses", "resets", "cuts"])
+@pytest.mark.parametrize("fault", ["busy", "loses", "resets", "cuts", "errors", "empties"])
 def test_a_listing_that_cannot_be_had_whole_is_an_error(listed, between, way, fault):
     kinds_of(between, [fault], "list", 10_000)
-    with pytest.raises(StorageFailed, match="listing 'a/' in"):
+    with pytest.raises(StorageFailed, match=r"listing '(lake/)?a/' in|does not say whether there is more in 'lake/a/'"):
         listed(way)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("way", ["flat", "walk"])
+@pytest.mark.parametrize("fault", ["errors", "empties"])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_an_error_in_place_of_a_page_is_not_the_last_page(listed, between, way, fault, after):
+    between.after["list"] = after
+    kinds_of(between, [fault], "list", 1)
+    assert listed(way) == KEYS
+    assert not +getattr(between, fault)
 
 
 @pytest.mark.usefixtures("quick")

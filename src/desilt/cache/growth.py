@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from desilt.cache.known import CacheFile, Owner, say
+from desilt.cache.known import VERSION, CacheFile, Owner, say
 from desilt.columns import classes
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, put_in_order
@@ -57,7 +57,7 @@ def pieces(
         owned = frozenset(owner.id for one in group for owner in one.owners)
         covered = (one for one in idle if taken.issuperset(owner.id for owner in one.owners))
         sources = [one.file.key for one in group]
-        name = hashlib.sha256("\n".join(["merged", *sources, *sorted(taken)]).encode()).hexdigest()[:32]
+        name = hashlib.sha256("\n".join([f"merged {VERSION}", *sources, *sorted(taken)]).encode()).hexdigest()[:32]
         yield MergePiece(
             store,
             tuple(group),

@@ -1,11 +1,12 @@
 """What the range cache has: files of decoded entries, each with a word beside it that says what is in it.
 
-A word is written after its file, and is believed when it fits: of this version, about a
+A word is written after its file, and is believed when it is whole and fits: of this version, about a
 file of this size, and with as many entries of a range as the metarange says. A file
 that replaces others (:mod:`desilt.cache.growth`) names them, and then these are not
 even asked for what they say.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,7 +17,7 @@ from desilt.columns.files import HeldFile
 from desilt.errors import NotFound
 from desilt.objects.store import ObjectStore
 
-VERSION = 4
+VERSION = 5  # files of others are not read, and go with the next collection
 
 
 class Owner(NamedTuple):
@@ -65,7 +66,7 @@ def say(store: ObjectStore, cached: CacheFile, size: int) -> None:
         "dropped": sorted(cached.dropped),
         "generation": cached.generation,
     }
-    store.put(word_of(cached.file.key), [json.dumps(said).encode()])
+    store.put(word_of(cached.file.key), [sealed(said)])
 
 
 def word_of(key: str) -> str:
@@ -112,7 +113,10 @@ def read(store: ObjectStore, word: str, size: int) -> CacheFile | None:
     """What a word says of a file of so many bytes; None if it does not fit, or is damaged, or was just tidied up."""
     key = f"{word.removesuffix('.json')}.parquet"
     try:
-        said = json.loads(store.get(word))
+        text = store.get(word)
+        said = json.loads(text)
+        if text != sealed(said):
+            return None
         file = HeldFile(key, int(said["rows"]), str(said["footer"]), dict(said["sums"]))
         if (said["version"], said["buckets"], said["bytes"]) != (VERSION, file.buckets, size):
             return None
@@ -124,8 +128,14 @@ def read(store: ObjectStore, word: str, size: int) -> CacheFile | None:
         if sum(owner.rows for owner in owners) != file.rows or any(owner.rows > owner.entries for owner in owners):
             return None
         return CacheFile(file, owners, replaces - {key}, dropped, int(said["generation"]))
-    except (NotFound, ValueError, KeyError, TypeError):
+    except (NotFound, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def sealed(said: Mapping[str, object]) -> bytes:
+    """A word as it is written: with a digest of all else that it says."""
+    rest = {name: value for name, value in said.items() if name != "digest"}
+    return json.dumps({**rest, "digest": hashlib.sha256(json.dumps(rest).encode()).hexdigest()}).encode()
 
 
 def _names(said: Sequence[object]) -> frozenset[str]:

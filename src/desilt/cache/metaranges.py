@@ -54,22 +54,22 @@ def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Se
     wanted = dict.fromkeys(one for one in metaranges if one != EMPTY)
     found = Lists()
 
-    def take(kept: Lists | None) -> None:
-        if kept is None:
+    def take(group: Lists | None) -> None:
+        if group is None:
             return
-        if kept.of.keys() <= wanted.keys():  # unless commits have gone
-            found.join(kept)
+        if group.of.keys() <= wanted.keys():  # unless commits have gone
+            found.join(group)
             return
-        for metarange in kept.of.keys() & wanted.keys():
-            found.add(metarange, [kept.ranges[name] for name in kept.of[metarange]])
+        for metarange in group.of.keys() & wanted.keys():
+            found.add(metarange, [group.ranges[name] for name in group.of[metarange]])
 
     folder = ranges.prefix + FOLDER
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
-        take(_kept(store, folder, key))
+        take(kept(store, folder, key))
     new = tuple(name for name in wanted if name not in found.of)
     pieces = [MetarangePiece(store.uri, ranges.prefix, group) for group in _grouped(new, executor.width)]
     for key in executor(read_group, pieces, rows=len(new) * ROWS_TO_A_METARANGE):
-        take(_kept(store, folder, key))
+        take(kept(store, folder, key))
     for metarange in new:
         if metarange not in found.of:
             found.add(metarange, list(ranges.metarange(metarange)))
@@ -104,8 +104,8 @@ def _keep(store: ObjectStore, folder: str, group: Lists) -> str:
     return key
 
 
-def _kept(store: ObjectStore, folder: str, key: str) -> Lists | None:
-    """What a file says, if it is sound."""
+def kept(store: ObjectStore, folder: str, key: str) -> Lists | None:
+    """What a file says, if it is sound, and of this version."""
     try:
         data = store.get(key)
     except NotFound:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache import growth
-from desilt.cache.known import CacheFile, Owner, places, say, sound, word_of
+from desilt.cache.known import VERSION, CacheFile, Owner, places, say, sound, word_of
 from desilt.columns.files import HeldFile, put_in_order
 from desilt.columns.hashing import address_hash
 from desilt.columns.schemas import MOMENT
@@ -218,8 +218,8 @@ def _inside(columns: pa.RecordBatch, outside: pa.Array, prefix: str) -> pa.Recor
 
 
 def _piece(store: ObjectStore, prefix: str, source: str, folder: str, group: Sequence[RangeData]) -> RangePiece:
-    """Named by what is in it, so that doing it twice is doing it once."""
-    name = hashlib.sha256("".join(listed.id for listed in group).encode()).hexdigest()[:32]
+    """Named by what is in it, so that doing it twice is doing it once, and by its version: old ones may be going."""
+    name = hashlib.sha256("".join([f"{VERSION} ", *(one.id for one in group)]).encode()).hexdigest()[:32]
     return RangePiece(store.uri, prefix, source, tuple(group), f"{prefix}{folder}{name}")
 
 

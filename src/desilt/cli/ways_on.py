@@ -13,6 +13,7 @@ from desilt.cli.reports import bold
 from desilt.cli.verbosity import is_quiet
 from desilt.errors import Refused
 from desilt.jobs import registry
+from desilt.records.passwords import without_password
 from desilt.runs.report import Report
 from desilt.runs.steps import Action
 
@@ -47,11 +48,6 @@ def command(name: str, *words: str) -> str:
     db = f"--db {quoted(without_password(params['db']))}" if typed and not config.typed(context, "db") else ""
     words = (f"--profile {quoted(profile)}" if profile else "", name, quoted(params["repo"]), *words, db)
     return " ".join(["desilt", *filter(None, words)])
-
-
-def without_password(url: str) -> str:
-    """What may be shown of a database: a terminal is copied into tickets, and logged."""
-    return re.sub(r"(password=)[^&\s]*", r"\1***", re.sub(r"(://[^/@:]+):.*@", r"\1:***@", url))
 
 
 def quoted(word: str) -> str:

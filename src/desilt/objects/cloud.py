@@ -3,8 +3,8 @@
 All three through `obstore`, by the usual environment variables:
 ``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL`` and their kin,
 ``AZURE_STORAGE_ACCOUNT_NAME``, ``GOOGLE_SERVICE_ACCOUNT`` and theirs. Google's
-is untested. On S3 tags, versions and copies are left to `boto3`: a copy by obstore would
-take the tags along.
+is untested. On S3 tags, versions, copies and bulk deletes are left to `boto3`: a copy by obstore
+would take the tags along, and it does not tell what a bulk delete left out.
 
 An upload that is cut off leaves no object, but its parts may stay behind unseen
 and cost money: give the bucket a rule that aborts incomplete uploads. In a
@@ -23,14 +23,17 @@ import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, PreconditionError
 
 from desilt.errors import StorageFailed
+from desilt.objects.aws import is_set
+from desilt.objects.body import Watched, drained
 from desilt.objects.buckets import Client, connect, failure, first_line
-from desilt.objects.cloud_listing import before, flat, must_walk, one_level, regrouped, walk
+from desilt.objects.cloud_listing import Behind, before, flat, must_walk, one_level, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
 from desilt.objects.removal import check_pairs
 from desilt.objects.s3_client import failures
-from desilt.objects.s3_removal import bulk_answer
+from desilt.objects.s3_listing import keys_behind
+from desilt.objects.s3_removal import BulkAnswer, delete_in_bulk
 from desilt.objects.store import ObjectInfo, Outcome, Outcomes, Result, check_key, check_prefix, check_range, nothing
 from desilt.objects.tags import Tagging
 from desilt.objects.versions import ObjectVersions
@@ -156,23 +159,24 @@ class CloudStore:
     def folders(self, folder: str = "") -> Sequence[str]:
         check_prefix(folder)
         with self._failures("listing", folder):
-            found = one_level(self.client, self.root + folder)
+            found = one_level(self.client, self.root + folder, self._behind)
         return sorted(each.removeprefix(self.root).rstrip("/") + "/" for each in found["common_prefixes"])
 
     def list(self, prefix: str = "", *, after: str = "", until: str = "") -> Iterator[pa.RecordBatch]:
-        folder = check_prefix(prefix).rpartition("/")[0]
+        folder, behind = check_prefix(prefix).rpartition("/")[0], self._behind
         with self._failures("listing", prefix):
             if must_walk(self.scheme):
-                found = walk(self.client, self.root, folder and folder + "/", prefix, after, until)
+                found = walk(self.client, self.root, folder and folder + "/", prefix, after, until, behind=behind)
             else:
-                found = flat(self.client, self.root, prefix, after)
+                found = flat(self.client, self.root, prefix, after, behind=behind)
             yield from regrouped(before(found, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         """As promised; but where a bulk call failed half-way, Azure cannot tell what it removed from what was gone."""
         at = {key: self._at(key) for key in keys}  # all are checked before any goes, and each is asked for once
         between()
-        told = self._delete_in_bulk(at, between) if self.scheme != "gs" else {}  # which has no bulk call
+        has_bulk = self.scheme == "az" or (self.scheme == "s3" and not is_set("AWS_DISABLE_BULK_DELETE"))
+        told = self._delete_in_bulk(at, between) if has_bulk else {}
         if left := [key for key in at if key not in told]:
             client = connect(self.scheme, self.bucket, bulk=False)
             alone = each_alone([(key, partial(self._delete, client, key)) for key in left], between)
@@ -193,27 +197,36 @@ class CloudStore:
     def versions(self) -> ObjectVersions | None:
         return CloudVersions(self.bucket, self.root) if self.scheme == "s3" else None
 
+    @property
+    def _behind(self) -> Behind | None:
+        return partial(keys_behind, self.bucket) if self.scheme == "s3" else None
+
     def _delete_in_bulk(self, at: Mapping[str, str], between: Callable[[], None]) -> dict[str, Outcome]:
         """What became of those keys that bulk calls tell of; ``at`` says where each is."""
         keys, told = [*at], dict[str, Outcome]()
         for first in range(0, len(keys), self.delete_batch):
             between()
             some = keys[first : first + self.delete_batch]
-            try:
-                obstore.delete(self.client, [at[key] for key in some])
-                told |= {key: Outcome(key, Result.REMOVED) for key in some}
-            except FAILURES as error:
-                said = bulk_answer(error) if self.scheme == "s3" else None
-                if said is None:
-                    break
-                if said.silent:
-                    why = str(failure(self.uri, "removing", some[0], error))
-                    told |= {key: Outcome(key, Result.FAILED, why) for key in some}
-                    more = keys[first + len(some) :]
-                    return told | {key: Outcome(key, Result.FAILED, not_tried(why)) for key in more}
-                told |= {key: Outcome(key, Result.REMOVED) for key in some if at[key] in said.removed}
-                told |= {key: self._busy(key, said.busy[at[key]]) for key in some if at[key] in said.busy}
+            said = self._delete_some([at[key] for key in some])
+            if said is None:
+                break
+            if said.silent:
+                told |= {key: Outcome(key, Result.FAILED, said.silent) for key in some}
+                more = keys[first + len(some) :]
+                return told | {key: Outcome(key, Result.FAILED, not_tried(said.silent), tried=False) for key in more}
+            told |= {key: Outcome(key, Result.REMOVED) for key in some if at[key] in said.removed}
+            told |= {key: self._busy(key, said.busy[at[key]]) for key in some if at[key] in said.busy}
         return told
+
+    def _delete_some(self, places: Sequence[str]) -> BulkAnswer | None:
+        """By one request; None if nothing came of it but that each may be asked for alone."""
+        if self.scheme == "s3":
+            return delete_in_bulk(self.bucket, places)
+        try:
+            obstore.delete(self.client, [*places])
+        except FAILURES:
+            return None
+        return BulkAnswer(frozenset(places))
 
     def _busy(self, key: str, code: str) -> Outcome:
         why = f"removing {key!r} in {self.uri} failed: {code}; the store has no time for so much, try again later"
@@ -260,32 +273,3 @@ class CloudStore:
 
     def __reduce__(self) -> tuple[type["CloudStore"], tuple[str, str, str]]:
         return CloudStore, (self.scheme, self.bucket, self.root.rstrip("/"))  # the environment opens it there
-
-
-class Watched:
-    """A body that counts what it gave, and remembers the error it ended with."""
-
-    def __init__(self, body: Iterable[bytes]) -> None:
-        self.size = 0
-        self.error: BaseException | None = None
-        self._body = iter(body)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        try:
-            chunk = next(self._body)
-        except StopIteration:
-            raise
-        except BaseException as error:
-            self.error = error
-            raise
-        self.size += len(chunk)
-        return chunk
-
-
-def drained(chunks: list[bytes]) -> Iterator[bytes]:
-    """``chunks``, each let go once it is handed on."""
-    while chunks:
-        yield chunks.pop(0)

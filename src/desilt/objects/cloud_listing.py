@@ -10,7 +10,8 @@ asked for what comes *after* a key. SeaweedFS is one and is recognised;
 ``DESILT_LISTING=walk`` asks for it elsewhere.
 
 A page that comes in part is asked for again, and one that never comes whole is an error: no listing ends before
-its end.
+its end. An error that comes in place of a page looks like the last one: so where a store can be asked whether there
+is more *behind* it, that is asked (:mod:`desilt.objects.s3_listing`).
 """
 
 import os
@@ -21,7 +22,7 @@ import urllib.request
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -43,13 +44,16 @@ FULL_PAGE = 1000  # keys; where a page has more, it is a multiple of that
 BEYOND = "\ufffd"  # sorts behind every key in everyday use, and every store takes it
 
 Told = TypeVar("Told")
+Behind: TypeAlias = Callable[[str, str], list[str]]  # the first keys below a folder after a key, if there are any
 
 
-def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.RecordBatch]:
+def flat(
+    client: Client, root: str, prefix: str, after: str, *, behind: Behind | None = None
+) -> Iterator[pa.RecordBatch]:
     """Keys below ``root``, believing that the store lists in byte order, and checking that it does."""
     folder = (root + prefix).rpartition("/")[0]
     last = ""
-    for page in to_the_end(client, folder, root + offset(prefix, after)):
+    for page in to_the_end(client, folder, root + offset(prefix, after), behind):
         keys = page.column("path")
         ordered = pa.concat_arrays([pa.array([last], keys.type), keys])
         if not pc.all(pc.less(ordered[:-1], ordered[1:])).as_py():
@@ -63,9 +67,18 @@ def flat(client: Client, root: str, prefix: str, after: str) -> Iterator[pa.Reco
             return
 
 
-def walk(client: Client, root: str, folder: str, prefix: str, after: str, until: str = "") -> Iterator[pa.RecordBatch]:
+def walk(
+    client: Client,
+    root: str,
+    folder: str,
+    prefix: str,
+    after: str,
+    until: str = "",
+    *,
+    behind: Behind | None = None,
+) -> Iterator[pa.RecordBatch]:
     """Keys below ``folder`` (empty, or ending in a slash), whatever order the store has."""
-    found = one_level(client, root + folder)
+    found = one_level(client, root + folder, behind)
     rows = chosen(pa.table(found["objects"]).combine_chunks(), root, max(prefix, folder, key=len), after)
     rows = rows.sort_by("key")
     keys = rows.column("key").to_pylist()
@@ -77,7 +90,7 @@ def walk(client: Client, root: str, folder: str, prefix: str, after: str, until:
             here = bisect_left(keys, inner)
             yield from rows[done:here].to_batches()
             done = here
-            yield from walk(client, root, inner, prefix, after, until)
+            yield from walk(client, root, inner, prefix, after, until, behind=behind)
     yield from rows[done:].to_batches()
 
 
@@ -117,11 +130,11 @@ def regrouped(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
-def to_the_end(client: Client, folder: str, start: str) -> Iterator[pa.RecordBatch]:
+def to_the_end(client: Client, folder: str, start: str, behind: Behind | None = None) -> Iterator[pa.RecordBatch]:
     """Pages of what comes after ``start``, all there are.
 
-    A server that says no more after a full page is asked whether there is more: some say that there is, but not how to
-    ask for it, and obstore takes that for the end.
+    Where nobody can be asked what is ``behind`` the last, a server that says no more after a full page is asked to
+    go on: some say that there is more, but not how to ask for it, and obstore takes that for the end.
     """
     pauses = iter(PAUSES)
     while True:
@@ -133,36 +146,41 @@ def to_the_end(client: Client, folder: str, start: str) -> Iterator[pa.RecordBat
         except GenericError as error:
             pause_after(error, pauses)
             continue
-        if rows == 0 or rows % FULL_PAGE:
+        if behind is None and (rows == 0 or rows % FULL_PAGE):
             return
+        if behind is not None:
+            missed = behind(folder and f"{folder}/", start)
+            if not missed:
+                return
+            if rows == 0:
+                pause_or_raise(not_listed(missed[0], folder), pauses)
 
 
-def one_level(client: Client, folder: str) -> "ListResult[Table]":
+def one_level(client: Client, folder: str, behind: Behind | None = None) -> "ListResult[Table]":
     """What lies right in ``folder`` (empty, or ending in a slash): all there is.
 
-    Where it is as much as full pages are, the rest is looked for, as :func:`to_the_end` does: what is found there
-    and was not told, nor is when asked for again, is an error.
+    What is found ``behind`` the last name, and was not told, nor is when asked for again, is an error. Where nobody
+    can be asked for that, it is looked for after as many names as full pages have, as :func:`to_the_end` does.
     """
-    missed = ""
+    pauses = iter(PAUSES)
     while True:
         found = in_whole(lambda: obstore.list_with_delimiter(client, folder or None, return_arrow=True))
         files = pa.table(found["objects"])["path"].to_pylist()
         known = {*files, *found["common_prefixes"]}
-        if not known or len(known) % FULL_PAGE:
+        if behind is None and (not known or len(known) % FULL_PAGE):
             return found
-        last = max([*files, *(f"{each}/{BEYOND}" for each in found["common_prefixes"])])
-        page = in_whole(lambda: next(pages(client, folder.rstrip("/"), last), None))  # noqa: B023  asked at once
-        more = pa.record_batch(page)["path"].to_pylist() if page is not None else []
+        last = max([folder, *files, *(f"{each}/{BEYOND}" for each in found["common_prefixes"])])
+        more = behind(folder, last) if behind is not None else first_page(client, folder, last)
         inside = (folder + key.removeprefix(folder).partition("/")[0] for key in more if key > last)
         missing = next((one for one in inside if one not in known), "")
         if not missing:
             return found
-        if missing == missed:
-            raise StorageFailed(
-                f"the bucket has {missing!r}, and does not list it: of {folder!r} it told {len(known):,} names, "
-                "and no more; check that the endpoint speaks version 2 of listings"
-            )
-        missed = missing  # or it came just now
+        pause_or_raise(not_listed(missing, folder), pauses)  # or it came just now
+
+
+def first_page(client: Client, folder: str, start: str) -> list[str]:
+    page = in_whole(lambda: next(pages(client, folder.rstrip("/"), start), None))
+    return [] if page is None else list(pa.record_batch(page)["path"].to_pylist())
 
 
 def in_whole(ask: Callable[[], Told]) -> Told:
@@ -177,10 +195,22 @@ def in_whole(ask: Callable[[], Told]) -> Told:
 
 def pause_after(error: GenericError, pauses: Iterator[float]) -> None:
     """Wait, if ``error`` is one that obstore does not try again by itself, and it may be over soon; else raise it."""
-    pause = next(pauses, None) if any(sign in str(error) for sign in CUT_OFF) else None
+    if not any(sign in str(error) for sign in CUT_OFF):
+        raise error
+    pause_or_raise(error, pauses)
+
+
+def pause_or_raise(error: Exception, pauses: Iterator[float]) -> None:
+    """Wait for the next of ``pauses``; after the last of them it is an error."""
+    pause = next(pauses, None)
     if pause is None:
         raise error
     time.sleep(pause * random.uniform(0.5, 1.5))
+
+
+def not_listed(key: str, folder: str) -> StorageFailed:
+    way_out = "check that the endpoint speaks version 2 of listings, and try again later"
+    return StorageFailed(f"the bucket has {key!r}, and does not list it in {folder!r}; {way_out}")
 
 
 def pages(client: Client, folder: str, start: str) -> Iterator[object]:

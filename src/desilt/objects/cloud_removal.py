@@ -65,7 +65,7 @@ def is_answer(error: DesiltError) -> bool:
 
 
 def untried(attempt: Attempt, last: Outcome) -> Outcome:
-    return Outcome(attempt[0], Result.FAILED, not_tried(last.detail))
+    return Outcome(attempt[0], Result.FAILED, not_tried(last.detail), tried=False)
 
 
 def not_tried(why: str) -> str:

@@ -59,7 +59,9 @@ class CloudVersions:
                 page = s3_client(self.bucket).list_object_versions(Bucket=self.bucket, Prefix=at, **more)
             for name in ("Versions", "DeleteMarkers"):
                 yield from (self._version(key, row, name) for row in page.get(name, []) if row["Key"] == at)
-            if not page.get("IsTruncated"):
+            if "IsTruncated" not in page:  # of an answer without a body, boto3 makes one that says nothing
+                raise StorageFailed(f"{self.uri} does not say which versions {key!r} has; try again later")
+            if not page["IsTruncated"]:
                 return
             more = self._next(key, page, more)
             if more["KeyMarker"] > at:  # all that follow are of other keys
@@ -68,7 +70,8 @@ class CloudVersions:
     def _version(self, key: str, row: dict[str, Any], of: str) -> Version:
         if not row.get("VersionId"):  # without one, S3 would take it for the object itself
             raise StorageFailed(f"{self.uri} has a version of {key!r} without an id; check that the endpoint is of S3")
-        return Version(key, row["VersionId"], row.get("Size", 0), row["LastModified"], of == "DeleteMarkers")
+        is_marker, is_latest = of == "DeleteMarkers", row.get("IsLatest") is True
+        return Version(key, row["VersionId"], row.get("Size", 0), row["LastModified"], is_marker, is_latest)
 
     def _next(self, key: str, page: dict[str, Any], before: dict[str, str]) -> dict[str, str]:
         """Where the next page begins; a server that does not say so, or says the same again, has not told all."""
@@ -88,7 +91,9 @@ class CloudVersions:
         except DesiltError as error:  # whether any went is not known
             return [VersionOutcome(one, str(error)) for one in versions]
         wrong = {(row.get("Key"), row.get("VersionId")): row for row in answer.get("Errors", [])}
-        return [VersionOutcome(one, refusal(wrong, self.root + one.key, one.id)) for one in versions]
+        known = {(row["Key"], version) for row in rows for version in (row["VersionId"], None, "")}
+        stray = next((row for name, row in wrong.items() if name not in known), None)  # may be of any of them
+        return [VersionOutcome(one, refusal(wrong, self.root + one.key, one.id, stray)) for one in versions]
 
 
 def versioning_of(bucket: str, uri: str) -> Versioning:
@@ -102,7 +107,9 @@ def unlisted(key: str, last: KeyVersions) -> KeyVersions:
     return KeyVersions(key, error=not_tried(last.error))
 
 
-def refusal(wrong: dict[tuple[Any, Any], dict[str, Any]], key: str, version_id: str) -> str:
-    """Why a version was not removed; one that names no version speaks for all of its key."""
-    row = wrong.get((key, version_id)) or wrong.get((key, None)) or wrong.get((key, ""))
+def refusal(
+    wrong: dict[tuple[Any, Any], dict[str, Any]], key: str, version_id: str, stray: dict[str, Any] | None
+) -> str:
+    """Why a version was not removed; one that names no version speaks for all of its key, a ``stray`` one for all."""
+    row = wrong.get((key, version_id)) or wrong.get((key, None)) or wrong.get((key, "")) or stray
     return f"{row.get('Code', '')}: {row.get('Message', '')}".strip(": ") or "it was refused" if row else ""

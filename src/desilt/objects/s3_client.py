@@ -1,9 +1,10 @@
-"""S3 by boto3, for what obstore cannot do: tags, rules of buckets, batch jobs, copies that leave tags behind.
+"""S3 by boto3, for what obstore cannot do: tags, versions, rules of buckets, batch jobs, careful copies and deletes.
 
 Settings and keys are those that obstore is given: see :mod:`desilt.objects.aws`.
 """
 
 import base64
+import hashlib
 import os
 import threading
 from collections.abc import Iterator
@@ -68,6 +69,7 @@ def made(service: str, bucket: str, attempts: int, _process: int, _environment: 
     )
     session = boto3.Session(botocore_session=aws.files()) if aws.files() else boto3.Session()
     client = session.client(service, endpoint_url=server, config=config, **keys())
+    client.meta.events.register("before-call.s3.DeleteObjects", lambda params, **_: add_digest(params))
     if service == "s3control" and server and not (urlsplit(server).hostname or "").endswith(AMAZON):
         host = urlsplit(server).netloc
         client.meta.events.register("before-call.s3-control", lambda params, **_: keep_host(params, host))
@@ -77,6 +79,12 @@ def made(service: str, bucket: str, attempts: int, _process: int, _environment: 
 def keep_host(request: dict[str, Any], host: str) -> None:
     """Batch jobs are asked of ``<account>.<host>``, a name that only Amazon's own servers have."""
     request["url"] = urlsplit(request["url"])._replace(netloc=host).geturl()
+
+
+def add_digest(request: dict[str, Any]) -> None:
+    """Bulk deletes have boto3's own checksum; servers that do not know it ask for this one."""
+    digest = hashlib.md5(request["body"], usedforsecurity=False).digest()
+    request["headers"]["Content-MD5"] = base64.b64encode(digest).decode()
 
 
 def keys() -> dict[str, str]:
@@ -110,10 +118,11 @@ def encryption() -> dict[str, Any]:
 def failures(uri: str, doing: str, key: str) -> Iterator[None]:
     """What boto3 raises inside, as an error of ours."""
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
 
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
+    except (BotoCoreError, ClientError, ResponseParserError) as error:
         raise failure(uri, doing, key, error) from error
 
 
@@ -143,10 +152,11 @@ def answer(error: BaseException | None) -> tuple[str, int]:
 
 
 def unanswered(error: BaseException | None) -> bool:
-    """Whether boto3 gave up on the server: it is not there, out of order, or has no time for us."""
+    """Whether boto3 gave up on the server: it is not there, out of order, unreadable, or has no time for us."""
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
 
     if isinstance(error, ClientError):
         status = answer(error)[1]
         return status >= 500 or status == 429
-    return isinstance(error, BotoCoreError)
+    return isinstance(error, (BotoCoreError, ResponseParserError))

@@ -1,17 +1,15 @@
-"""What S3 said to a bulk delete that failed: key by key, or not at all.
+"""Many keys of an S3 bucket removed by one request, and what its answer says: key by key, or not at all.
 
-Its answer is in the error that obstore ends with. A server that has no time now is told apart from one that
-refuses: to ask it for a thousand keys one by one would be a thousand requests more.
+By boto3: obstore takes a key that the answer does not name for removed. A server that has no time now is told
+apart from one that refuses: to ask it for a thousand keys one by one would be a thousand requests more.
 """
 
-import re
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from obstore.exceptions import GenericError
-
-from desilt.objects.buckets import first_line
+from desilt.errors import DesiltError
+from desilt.objects.s3_client import REMOVALS, failures, s3_client, unanswered
 
 BUSY = frozenset(
     {
@@ -19,8 +17,6 @@ BUSY = frozenset(
         *("Throttling", "ThrottlingException", "TooManyRequests", "TooManyRequestsException"),
     }
 )
-ANSWER = re.compile(r"Server returned error response: (.*?<DeleteResult.*?</DeleteResult>)", re.DOTALL)
-REFUSED = re.compile(r"status code: 4(?!29)[0-9]{2}|request failed for key ")  # all of it, or one
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +25,31 @@ class BulkAnswer:
 
     removed: frozenset[str] = frozenset()
     busy: Mapping[str, str] = field(default_factory=dict)  # keys to be asked for again later, and what was said
-    silent: bool = False  # nothing is known of any, and the server answers nobody
+    silent: str = ""  # why nothing is known of any: the server answers nobody
 
 
-def bulk_answer(error: Exception) -> BulkAnswer | None:
-    """What the server said; None if it refused what it was asked for, and has time to be asked again."""
-    if not isinstance(error, GenericError) or REFUSED.search(first_line(error)):
-        return None
-    found = ANSWER.search(str(error))
-    if found is None:
-        return BulkAnswer(silent=True)
+def delete_in_bulk(bucket: str, keys: Sequence[str]) -> BulkAnswer | None:
+    """What came of it; None if the server refused what it was asked for, and has time to be asked again."""
     try:
-        rows = [
-            {_name(part): part.text or "" for part in row} | {"": _name(row)}
-            for row in ElementTree.fromstring(found[1])
-        ]
-    except ElementTree.ParseError:
-        return BulkAnswer(silent=True)
-    removed = frozenset(row["Key"] for row in rows if row[""] == "Deleted" and "Key" in row)
-    failed = [row for row in rows if row[""] == "Error" and "Key" in row]
-    busy = {row["Key"]: row["Code"] for row in failed if row.get("Code") in BUSY}
-    return BulkAnswer(removed - {row["Key"] for row in failed}, busy)
+        with failures(f"s3://{bucket}", "removing", keys[0]):
+            client = s3_client(bucket, attempts=REMOVALS)
+            answer = client.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys]})
+    except DesiltError as error:
+        return BulkAnswer(silent=str(error)) if unanswered(error.__cause__) else None
+    return bulk_answer(keys, answer)
 
 
-def _name(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
+def bulk_answer(keys: Sequence[str], answer: Mapping[str, Any]) -> BulkAnswer:
+    """What an answer says of ``keys``: nothing of those that it does not name."""
+    asked, wrong = frozenset(keys), answer.get("Errors", [])
+    removed = asked & {row.get("Key") for row in answer.get("Deleted", [])}
+    refused = {row["Key"]: row.get("Code", "") for row in wrong if row.get("Key") in asked}
+    stray = [row.get("Code", "") for row in wrong if row.get("Key") not in asked]  # of some key, nobody knows which
+    if not removed and not wrong:
+        return BulkAnswer(silent="a bulk delete was answered with nothing; check that the endpoint is of S3")
+    if stray and asked == removed | refused.keys():  # one of these it must be
+        removed = frozenset()
+    removed -= refused.keys()
+    if stray and BUSY.issuperset(stray):
+        refused = dict.fromkeys(asked - removed, stray[0]) | refused
+    return BulkAnswer(removed, {key: code for key, code in refused.items() if code in BUSY})

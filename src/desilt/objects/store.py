@@ -60,6 +60,7 @@ class Outcome:
     key: str
     result: Result
     detail: str = ""  # of a failure: why, in one line
+    tried: bool = True  # False, of a failure: nothing was asked for
 
 
 Outcomes: TypeAlias = list[Outcome]  # a name of its own, since inside of a store `list` is a method

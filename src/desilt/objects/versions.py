@@ -31,6 +31,7 @@ class Version:
     size: int  # of a marker, 0
     modified_at: datetime
     is_marker: bool = False
+    is_latest: bool = False  # what a read finds; of those of a key, one
 
 
 @dataclass(frozen=True, slots=True)

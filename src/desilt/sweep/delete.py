@@ -45,15 +45,18 @@ def delete(
     """What came of each of ``keys``, in order; with ``trash``, each is moved to its place there."""
     places = dict(zip(keys, trash, strict=True)) if trash is not None else None
     found: dict[str, Outcome] = {}
+    asked = set[str]()  # for at least once: what was only put off is not ours, if it is gone by then
     rest = list(dict.fromkeys(keys))
     for pause in (*PAUSES, None):
         outcomes = _tried(store, rest, places, sure.check, budget)
-        found |= {one.key: _ours(one) if one.key in found else one for one in outcomes}
+        found |= {one.key: _ours(one) if one.key in asked else one for one in outcomes}
+        asked |= {one.key for one in outcomes if one.tried}
         rest = [one.key for one in outcomes if one.result is Result.FAILED]
         if not rest or pause is None:
             break
         wait(pause, budget)
-    found |= {one.key: _ours(one) for one in _looked_at(store, [found[key] for key in rest], places)}
+    looked_at = _looked_at(store, [found[key] for key in rest], places)
+    found |= {one.key: _ours(one) if one.key in asked else one for one in looked_at}
     return [found[key] for key in keys]
 
 
@@ -74,7 +77,8 @@ def _tried(
         outcomes = store.delete_many(some, between=look) if places is None else _moved(store, some, places, look)
         found += outcomes
         if now() - began > SILENT_SECONDS and all(one.result is Result.FAILED for one in outcomes):
-            return found + [Outcome(key, Result.FAILED, outcomes[-1].detail) for key in keys[len(found) :]]
+            left = keys[len(found) :]
+            return found + [Outcome(key, Result.FAILED, outcomes[-1].detail, tried=False) for key in left]
     return found
 
 

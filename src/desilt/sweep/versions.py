@@ -1,8 +1,9 @@
 """Condemned objects removed with every version that their bucket keeps of them, so that nothing is left to pay for.
 
 An object goes by the ids of its versions, and no marker is written: for as long as any of them is there, listings show
-it, as they show any object that could not be removed. Which versions go is on record before they do, so that a
-try that was cut off is counted with the one that goes on.
+it, as they show any object that could not be removed. The version that a read finds goes last, once all others of
+its key have gone: what is left of an object that could not be removed, and may be restored, is never an older one.
+Which versions go is on record before they do, so that a try that was cut off is counted with the one that goes on.
 """
 
 import json
@@ -106,13 +107,15 @@ class Purging:
         found: dict[str, Outcome] = {}
         rest = list(dict.fromkeys(keys))
         for pause in (*delete.PAUSES, None):
+            asked = {key for key, _ in self.going}
             outcomes = [one for some in budget.portions(rest) for one in self._tried(some, sure)]
-            found |= {one.key: _ours(one) if one.key in found else one for one in outcomes}
+            found |= {one.key: _ours(one) if one.key in asked else one for one in outcomes}
             rest = [one.key for one in outcomes if one.result is Result.FAILED]
             if not rest or pause is None:
                 break
             delete.wait(pause, budget)
-        found |= {one.key: _ours(one) for one in self._looked_at(rest, found, sure)}
+        asked = {key for key, _ in self.going}
+        found |= {one.key: _ours(one) if one.key in asked else one for one in self._looked_at(rest, found, sure)}
         return [found[key] for key in keys]
 
     def figures(self) -> PurgedVersions:
@@ -125,12 +128,19 @@ class Purging:
         wrong = {one.key: why for one in listed if (why := one.error or self._objection(one))}
         going = [version for one in listed if one.key not in wrong for version in one.versions]
         self._record(going)
-        for one in self.versions.remove_versions(going, between=sure.check) if going else []:
+        wrong |= self._went([one for one in going if not one.is_latest], sure)
+        wrong |= self._went([one for one in going if one.is_latest and one.key not in wrong], sure)
+        return [Outcome(one.key, *_result(one, wrong.get(one.key, ""))) for one in listed]
+
+    def _went(self, versions: Sequence[Version], sure: Sure) -> dict[str, str]:
+        """Remove these; of which keys some could not be, and why."""
+        wrong: dict[str, str] = {}
+        for one in self.versions.remove_versions(versions, between=sure.check) if versions else []:
             if one.error:
                 wrong[one.version.key] = f"of its versions, {one.version.id} could not be removed: {one.error}"
             else:
                 self.gone.add((one.version.key, one.version.id))
-        return [Outcome(one.key, *_result(one, wrong.get(one.key, ""))) for one in listed]
+        return wrong
 
     def _listed(self, keys: Sequence[str], sure: Sure) -> list[KeyVersions]:
         """What there is of each; of what was to go, the rest went by a try whose answer nobody heard."""
@@ -141,7 +151,9 @@ class Purging:
         return listed
 
     def _objection(self, one: KeyVersions) -> str:
-        """Why nothing of a key may go: it came back after it was judged, and no law says how."""
+        """Why nothing of a key may go: it came back after it was judged, and no law says how; or none is the last."""
+        if one.versions and sum(version.is_latest for version in one.versions) != 1:
+            return "the store does not say which version a read finds: all of it was left alone"
         young = [version for version in one.versions if not version.is_marker and self._is_young(version)]
         return f"version {young[0].id} was written after the plan was made: all of it was left alone" if young else ""
 

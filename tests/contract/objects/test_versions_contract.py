@@ -110,6 +110,13 @@ def test_a_server_that_does_not_tell_all_is_not_believed(bucket, versions, chang
     assert found.versions == ()
 
 
+def test_an_answer_that_says_nothing_is_not_taken_for_no_versions(bucket, versions):
+    bucket.put("lake/a", b"x")
+    with bucket.answering("ListObjectVersions", lambda told: told.clear()):
+        (found,) = versions.list_versions(["a"])
+    assert "does not say which versions 'a' has" in found.error
+
+
 def test_only_the_versions_that_are_named_go(bucket, versions):
     old, middle, new = bucket.put("lake/a", b"1", b"2", b"3")
     bucket.put("lake/ab", b"1", b"2")
@@ -139,6 +146,16 @@ def test_a_refusal_that_names_no_version_is_of_all_of_its_key(bucket, versions):
     whole = {"Errors": [{"Key": "lake/a", "Code": "InternalError", "Message": "try again"}]}
     with bucket.answering("DeleteObjects", lambda told: told.update(whole)):
         assert [one.error for one in versions.remove_versions(rows)] == ["InternalError: try again"] * 2
+
+
+@pytest.mark.parametrize("named", [{}, {"Key": ""}, {"Key": "a"}, {"Key": "lake/none", "VersionId": "1"}])
+def test_a_refusal_that_names_none_of_them_is_of_all(bucket, versions, named):
+    bucket.put("lake/a", b"1")
+    bucket.put("lake/b", b"1")
+    found = [one.versions[0] for one in versions.list_versions(["a", "b"])]
+    stray = {"Errors": [{**named, "Code": "AccessDenied", "Message": "not all of it"}]}
+    with bucket.answering("DeleteObjects", lambda told: told.update(stray)):
+        assert [one.error for one in versions.remove_versions(found)] == ["AccessDenied: not all of it"] * 2
 
 
 def test_a_server_that_refuses_everything_is_told_of_each(bucket, versions, monkeypatch):

@@ -175,6 +175,39 @@ def test_what_obstore_has_tried_again_by_itself_is_not(monkeypatch):
     assert asked == ["r/"]
 
 
+def test_where_it_can_be_asked_what_is_behind_the_last_page_a_short_one_is_not_the_end(monkeypatch):
+    """What comes in place of a page may be an error, and look like an empty one."""
+    monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0))
+    there, is_error = [f"r/{name}" for name in "abcde"], [True, False, True, True, False, False]
+
+    def pages(_client, _folder, start):
+        if not is_error.pop(0):
+            yield page(*[key for key in there if key > start][:2])
+
+    def behind(folder, start):
+        assert folder == "r/"
+        return [key for key in there if key > start]
+
+    monkeypatch.setattr(cloud_listing, "pages", pages)
+    found = [key for one in cloud_listing.flat(None, "r/", "", "", behind=behind) for key in one["key"].to_pylist()]
+    assert found == ["a", "b", "c", "d", "e"]
+    assert is_error == []
+
+
+def test_a_listing_that_never_tells_what_is_behind_its_last_page_is_refused(monkeypatch):
+    monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(cloud_listing, "pages", lambda *_: iter([]))
+    asked = []
+
+    def behind(*where):
+        asked.append(where)
+        return ["r/a"]
+
+    with pytest.raises(StorageFailed, match="has 'r/a', and does not list it in 'r'"):
+        list(cloud_listing.flat(None, "r/", "", "", behind=behind))
+    assert asked == [("r/", "r/")] * 3
+
+
 @pytest.fixture
 def levels(monkeypatch):
     """A bucket of these keys, whose server tells a thousand names of a folder, and no more."""
@@ -198,6 +231,7 @@ def levels(monkeypatch):
             if some := [key for key in sorted(there) if key > start][:1000]:
                 yield page(*some)
 
+        monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0))
         monkeypatch.setattr(cloud_listing.obstore, "list_with_delimiter", level)
         monkeypatch.setattr(cloud_listing, "pages", pages)
 
@@ -212,7 +246,7 @@ def names(found):
 def test_a_folder_of_which_a_server_tells_only_the_first_page_is_refused(levels, name):
     """What is not listed would be taken for what is not there: the journal's newest records, say."""
     levels(*(name.format(number) for number in range(1001)))
-    with pytest.raises(StorageFailed, match="has 'r/01000', and does not list it: of 'r/' it told 1,000 names"):
+    with pytest.raises(StorageFailed, match="has 'r/01000', and does not list it in 'r/'"):
         cloud_listing.one_level(None, "r/")
 
 

@@ -154,3 +154,29 @@ def test_a_dead_task_wastes_its_lease_and_no_more(memory_repo):
     slept = Slept()
     delete(Store(), KEYS[:100], trash=None, sure=sure(), budget=Budget(memory_repo, 100, slept))
     assert slept == [1.0]
+
+
+@pytest.mark.parametrize("silent_for", [1, 9])
+def test_what_was_never_asked_for_and_is_gone_is_not_counted_as_removed(memory_repo, monkeypatch, silent_for):
+    """The store was silent, so most was put off; somebody else took it meanwhile."""
+    monkeypatch.setattr(deleting, "SILENT_SECONDS", -1.0)
+    monkeypatch.setattr(deleting, "PAUSES", (0.0,))
+    store, gone = memory_repo.store, []
+
+    class Silent:
+        moves_cheaply = False
+        head = staticmethod(store.head)
+
+        def delete_many(self, keys, *, between):
+            between()
+            if len(gone) < silent_for:
+                gone.append(store.delete_many(KEYS[:20]))
+                return [Outcome(key, Result.FAILED, "no answer") for key in keys]
+            return store.delete_many(keys)
+
+    for key in KEYS[:20]:
+        store.put(key, [b"x"])
+    found = delete(
+        Silent(), KEYS[:20], trash=None, sure=Sure(lambda: None, since=now()), budget=Budget(memory_repo, 10, Slept())
+    )
+    assert [one.result for one in found] == [Result.REMOVED] * 10 + [Result.GONE] * 10

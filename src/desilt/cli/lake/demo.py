@@ -19,7 +19,7 @@ from desilt.cli.progress import Told
 from desilt.cli.reports import outcome
 from desilt.cli.reports import told as described
 from desilt.cli.tables import show_table
-from desilt.cli.ways_on import quoted, without_password
+from desilt.cli.ways_on import quoted
 from desilt.demo import story
 from desilt.domain.address import uid_time
 from desilt.domain.units import size
@@ -31,6 +31,7 @@ from desilt.lake.lake import Lake, Location, locate
 from desilt.lake.layout import LAYOUT
 from desilt.lake.repository import LakeRepository
 from desilt.objects import open_store
+from desilt.records.passwords import without_password
 from desilt.sweep.limits import Limits
 from desilt.testing import oracle
 from desilt.testing.scenario import replay

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from desilt.cache.known import read
 from desilt.cache.metaranges import FOLDER as METARANGES
+from desilt.cache.metaranges import kept
 from desilt.cache.ranges import FOLDER as RANGES
 from desilt.domain.run import BESIDE, FOLDER, Run, started
 from desilt.errors import NotFound
@@ -56,14 +57,22 @@ def old_runs(repository: Repository, run: Run, before: datetime) -> dict[str, Am
 
 
 def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
-    """Cache files none of whose ranges any commit has, and those that another one has replaced before ``before``."""
+    """Cache files that nobody reads any more, all from before ``before``.
+
+    None of their ranges any commit has, another one has replaced them, or they are of another version, or damaged. A
+    word whose file is younger, or not there, is left to those who may be writing it.
+    """
     sizes = _listed(repository, RANGES, before)
     used, replaced = set(), set[str]()
     for key in sizes:
         if key.endswith(".json"):
             name = key.removesuffix(".json")
-            used |= {name} if _names(repository, key, "ranges") & live else set()
-            said = read(repository.store, repository.prefix + key, sizes.get(f"{name}.parquet", -1))
+            size = sizes.get(f"{name}.parquet")
+            said = read(repository.store, repository.prefix + key, size) if size is not None else None
+            ranges = (
+                {owner.id for owner in said.owners} if said else _ranges(repository, key) if size is None else set()
+            )
+            used |= {name} if ranges & live else set()
             if said is not None and name in used and said.dropped.isdisjoint(live):
                 replaced |= {one.removeprefix(repository.prefix).removesuffix(".parquet") for one in said.replaces}
     return {key: size for key, size in sizes.items() if key.rpartition(".")[0] not in used - replaced}
@@ -79,8 +88,10 @@ def replaced_sets(repository: Repository, before: datetime) -> Sized:
 
 
 def unused_metaranges(repository: Repository, live: Set[str], before: datetime) -> Sized:
-    sizes = _listed(repository, METARANGES, before)
-    return {key: size for key, size in sizes.items() if not _names(repository, key, "of") & live}
+    """Those of no metarange that any commit has; and those of another version, or damaged, which nobody reads."""
+    sizes, folder = _listed(repository, METARANGES, before), repository.prefix + METARANGES
+    said = {key: kept(repository.store, folder, repository.prefix + key) for key in sizes}
+    return {key: sizes[key] for key, lists in said.items() if lists is None or not lists.of.keys() & live}
 
 
 def _beside(repository: Repository) -> Iterator[tuple[str, str]]:
@@ -99,12 +110,11 @@ def _listed(repository: Repository, folder: str, before: datetime | None) -> Siz
     }
 
 
-def _names(repository: Repository, key: str, what: str) -> set[str]:
-    """The tables that a cache file tells of; none, if it is damaged or just gone."""
+def _ranges(repository: Repository, word: str) -> set[str]:
+    """The ranges that a word tells of; none, if it is damaged or just gone."""
     try:
-        said = json.loads(repository.store.get(repository.prefix + key))[what]
-        return set(said) if isinstance(said, dict) else {str(name) for name, _ in said}
-    except (NotFound, ValueError, KeyError, TypeError, IndexError):
+        return {str(name) for name, _ in json.loads(repository.store.get(repository.prefix + word))["ranges"]}
+    except (NotFound, ValueError, KeyError, TypeError):
         return set()
 
 
