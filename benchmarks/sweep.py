@@ -136,8 +136,9 @@ def profiled(objects: int) -> dict[str, float]:
 def garbage(directory: Path, objects: int) -> LakeRepository:
     """A repository with so many objects that nobody holds, and as many that are staged."""
     repo = Lake.create(locate(f"{directory}/lake")).create_repository("bench")
-    stage_parts(repo, [(np.arange(objects, 2 * objects), objects)])
-    store(repo, directory / "lake", [addresses(0, objects), addresses(objects, 2 * objects)], BODY)
+    held = np.arange(objects, 2 * objects)
+    stage_parts(repo, [(held, objects)])
+    store(repo, directory / "lake", [addresses(0, objects), addresses_of(held, held // objects)], BODY)
     return repo
 
 
