@@ -151,11 +151,14 @@ class LakeGate:
         return back
 
     def _write(self, tx: Transaction, batch: Batch, back: Mapping[str, str]) -> None:
-        columns = (batch.rows[name].to_pylist() for name in ("address", "reason", "detail", "size_bytes"))
-        going = [row for row in zip(*columns, strict=True) if row[0] not in back]
-        rules: dict[str, dict[str, int]] = {}
-        for address, reason, detail, size in going:
-            rules.setdefault(rule_of(reason, detail), {})[address] = size
+        reasons, details = (batch.rows[name].to_pylist() for name in ("reason", "detail"))
+        said = list(zip(reasons, details, strict=True))
+        rule = {one: rule_of(*one) for one in set(said)}  # of many that go by one rule, it is found once
+        columns = (batch.rows[name].to_pylist() for name in ("address", "size_bytes"))
+        going = [row for row in zip(*columns, said, strict=True) if row[0] not in back]
+        rules: dict[str, dict[str, int]] = {name: {} for name in rule.values()}
+        for address, size, one in going:
+            rules[rule[one]][address] = size
         condemning.condemn(tx, self._core.uid, batch.run, batch.number, rules, at=self._core.clock())
         of_tables = int(bool(going) and going[0][0].startswith(RANGES))
         ahead = BatchRow(batch.number, "", asked=len(going), held_again=len(back), tables=of_tables)

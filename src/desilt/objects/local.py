@@ -176,10 +176,11 @@ class LocalStore:
         except OSError as error:
             return [attempt(self._unseen, key, error) for key in keys]
         outcomes: Outcomes = []
+        begins = len(folder) + bool(folder)
         try:
             for key in keys:
                 between()
-                name = key[key.rfind("/") + 1 :]
+                name = key[begins:]
                 gone = took_away(name, descriptor)
                 outcomes.append(Outcome(key, Result.REMOVED) if gone else attempt(self._delete, key, name, descriptor))
             return outcomes

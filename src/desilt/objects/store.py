@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -53,9 +53,8 @@ class Result(StrEnum):
     FAILED = "failed"  # whether the object is still there is not known; to ask again does no harm
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one key of many."""
+class Outcome(NamedTuple):
+    """What came of one key of many: a tuple, for there are millions."""
 
     key: str
     result: Result
