@@ -43,10 +43,16 @@ def draw(monkeypatch):
 
 
 @pytest.fixture
-def page(tmp_path):
-    """A copy that may be spoilt."""
-    shutil.copytree(ROOT / "docs" / "performance", tmp_path / "performance")
-    return Path(shutil.copy(PAGE, tmp_path))
+def page(tmp_path, draw):
+    """A copy, in step with results, that may be spoilt."""
+    copy = Path(shutil.copy(PAGE, tmp_path))
+    draw(["--page", str(copy)])
+    return copy
+
+
+def written(page):
+    """A page and its drawings."""
+    return {path.name: path.read_text() for path in [page, *page.parent.glob("performance/*")]}
 
 
 @pytest.fixture
@@ -81,7 +87,7 @@ def test_the_eye_for_figures_is_sharp(line):
 
 @pytest.mark.parametrize("spoilt", ["a figure", "a drawing", "a drawing that nobody makes", "a drawing that is gone"])
 def test_what_is_not_as_results_say_is_told(draw, page, spoilt, capsys):
-    drawing = page.parent / "performance" / "places.svg"
+    drawing, before = page.parent / "performance" / "places.svg", written(page)
     if spoilt == "a figure":
         page.write_text(re.sub(r"(\d)×", lambda found: f"{9 - int(found[1])}×", page.read_text(), count=1))
     elif spoilt == "a drawing":
@@ -93,10 +99,7 @@ def test_what_is_not_as_results_say_is_told(draw, page, spoilt, capsys):
     assert draw(["--check", "--page", str(page)]) == 1
     assert "not as results say" in capsys.readouterr().out
     assert draw(["--page", str(page)]) == 0
-    assert page.read_text() == PAGE.read_text()
-    assert {path.name: path.read_text() for path in page.parent.glob("performance/*")} == {
-        path.name: path.read_text() for path in DRAWINGS
-    }
+    assert written(page) == before
 
 
 def test_a_result_that_is_measured_anew_changes_page_and_drawing(draw, page, results):
@@ -130,10 +133,10 @@ def test_an_aim_that_is_not_reached_is_said_to_be_missed(draw, page, results):
 def test_a_result_that_lacks_a_figure_is_to_be_measured_again(draw, page, results):
     with changed(results / "places.json") as result:
         del result["rows"][0]["seconds"]
-    before = page.read_text()
+    before = written(page)
     with pytest.raises(SystemExit, match=r"places: no 'seconds' in places.json; measure it again"):
         draw(["--page", str(page), "--results", str(results)])
-    assert page.read_text() == before
+    assert written(page) == before
 
 
 @pytest.mark.parametrize("mark", ["<!-- places -->", "<!-- /places -->"])
@@ -154,3 +157,16 @@ def test_a_drawing_stands_on_its_own_in_light_and_in_dark(drawing):
     used = {one for some in re.findall(r'class="([^"]*)"', words) for one in some.split() if one[:2] in ("f-", "s-")}
     assert used
     assert {one for one in used if f".{one}{{" in light} == used == {one for one in used if f".{one}{{" in dark}
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda path: path.stem)
+def test_nothing_is_drawn_outside_of_a_drawing(drawing):
+    root = ElementTree.fromstring(drawing.read_text())
+    width, height = float(root.get("width")), float(root.get("height"))
+    for element in root.iter():
+        across = [float(element.get(name, 0)) for name in ("x", "x1", "x2", "cx")]
+        down = [float(element.get(name, 0)) for name in ("y", "y1", "y2", "cy")]
+        across.append(across[0] + float(element.get("width", 0)))
+        down.append(down[0] + float(element.get("height", 0)))
+        assert 0 <= min(across) <= max(across) <= width
+        assert 0 <= min(down) <= max(down) <= height
