@@ -29,7 +29,7 @@ from desilt.sstable.table import RAW
 from desilt.sstable.values import RangeData, encode_entry
 from machine import keep
 
-RANGES_A_DAY, ENTRIES = 4, 250
+RANGES_A_DAY, ENTRIES = 4, 1_000
 PREFIX = "repos/bench/"
 NEVER = 1 << 30
 
