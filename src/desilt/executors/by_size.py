@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from desilt.executors.executor import Executor, Here, Item, Nobody, Result, Watch, Weigh
 from desilt.executors.processes import Processes
 
-IN_ONE_PROCESS = 300_000  # rows: up to here, others take longer to start than they save
+IN_ONE_PROCESS = 100_000  # rows: up to here, others take longer to start than they save
 WITHOUT_SPARK = 5_000_000
 """Rows (objects and entries) up to which Spark takes longer to start than all the rest does; docs/performance.md."""
 
