@@ -68,7 +68,7 @@ def made(service: str, bucket: str, attempts: int, _process: int, _environment: 
         **({"signature_version": UNSIGNED} if is_set("AWS_SKIP_SIGNATURE") else {}),
     )
     session = boto3.Session(botocore_session=aws.files()) if aws.files() else boto3.Session()
-    client = session.client(service, endpoint_url=server, config=config, **keys())
+    client = session.client(service, endpoint_url=server, config=config, **keys(), **trusted())
     client.meta.events.register("before-call.s3.DeleteObjects", lambda params, **_: add_digest(params))
     if service == "s3control" and server and not (urlsplit(server).hostname or "").endswith(AMAZON):
         host = urlsplit(server).netloc
@@ -97,6 +97,14 @@ def keys() -> dict[str, str]:
         "aws_session_token": os.environ.get("AWS_SESSION_TOKEN") or os.environ.get("AWS_TOKEN") or "",
     }
     return {name: value for name, value in found.items() if value}
+
+
+def trusted() -> dict[str, Any]:
+    """Whose certificates are: an empty variable says nothing about it, but boto3 takes it for the name of a file."""
+    named = [os.environ.get(name) for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")]
+    if not any(one is not None and not one.strip() for one in named):
+        return {}
+    return {"verify": next((one for one in named if one and one.strip()), True)}
 
 
 def encryption() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from desilt.domain.times import IN_FLIGHT
 from desilt.objects.buckets import ANSWER, CONNECT, RETRY
-from desilt.objects.s3_client import REMOVALS, encryption, s3_client, s3control_client
+from desilt.objects.s3_client import REMOVALS, encryption, s3_client, s3control_client, trusted
 from desilt.sweep.delete import SURE_SECONDS
 
 
@@ -141,3 +141,21 @@ assert not {"boto3", "botocore"} & set(sys.modules)
 """
     keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **keys})
+
+
+@pytest.mark.parametrize(
+    ("amazon", "others", "said"),
+    [
+        (None, None, {}),
+        ("/a.pem", "/b.pem", {}),  # boto3 finds them itself
+        ("", None, {"verify": True}),
+        (" ", "/b.pem", {"verify": "/b.pem"}),
+        ("/a.pem", "", {"verify": "/a.pem"}),
+    ],
+)
+def test_an_empty_variable_does_not_name_a_file_of_certificates(monkeypatch, amazon, others, said):
+    for name, value in {"AWS_CA_BUNDLE": amazon, "REQUESTS_CA_BUNDLE": others}.items():
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert trusted() == said
