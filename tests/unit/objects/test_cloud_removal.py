@@ -177,6 +177,7 @@ def test_a_server_out_of_order_is_not_asked_a_thousand_times(bucket, store):
         assert [(each.key, each.result) for each in outcomes] == [(key, FAILED) for key in keys]
         assert all("Internal" in each.detail for each in outcomes)
         assert outcomes[-1].detail.startswith("not tried, since the store did not answer before: ")
+        assert (outcomes[0].tried, outcomes[-1].tried) == (True, False)  # what was not is not ours, if it is gone
     assert [method for method, _ in bucket.asked].count("POST") == 1
     assert len(bucket.asked) <= 3 * AT_ONCE
 
