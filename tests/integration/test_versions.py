@@ -289,6 +289,19 @@ def test_nothing_goes_where_the_bucket_does_not_say_which_version_is_the_latest(
     assert (report.swept.removed, report.swept.failed, lake.of(*lake.dead)) == (0, 3, before)
 
 
+def test_a_removal_that_is_answered_with_nothing_is_none(lake, monkeypatch):
+    """An answer without a body reads like one without errors, and here nothing was done."""
+    monkeypatch.setattr(removing, "PAUSES", (0.0,))
+    before, none = lake.of(*lake.dead), {"Objects": [{"Key": "no-such-key", "VersionId": "no-such-version"}]}
+    with (
+        lake.bucket.asking("DeleteObjects", lambda params: params.update(Delete=none)),
+        lake.bucket.answering("DeleteObjects", lambda told: told.clear()),
+    ):
+        report = run(uncommitted.job, lake.repo, HERE, PURGE, ALL)[-1]
+    assert (report.swept.removed, report.swept.failed, lake.of(*lake.dead)) == (0, 3, before)
+    assert report.bucket_versions.purged == Amount()
+
+
 def test_a_removal_whose_answer_is_lost_is_looked_at(lake, monkeypatch):
     monkeypatch.setattr(removing, "PAUSES", (0.0,))
 

@@ -171,7 +171,7 @@ def one_level(client: Client, folder: str, behind: Behind | None = None) -> "Lis
             return found
         last = max([folder, *files, *(f"{each}/{BEYOND}" for each in found["common_prefixes"])])
         more = behind(folder, last) if behind is not None else first_page(client, folder, last)
-        inside = (folder + key.removeprefix(folder).partition("/")[0] for key in more if key > last)
+        inside = (folder + key.removeprefix(folder).partition("/")[0] for key in more if key.startswith(folder))
         missing = next((one for one in inside if one not in known), "")
         if not missing:
             return found

@@ -14,6 +14,7 @@ from desilt.objects.store import check_key, nothing
 from desilt.objects.versions import KeyVersions, Version, Versioning, VersionOutcome
 
 REMOVED_AT_ONCE = 1000  # S3 takes no more
+UNSAID = "the store does not say that it is gone"  # an answer without a body reads like one without errors
 
 
 class CloudVersions:
@@ -87,13 +88,17 @@ class CloudVersions:
         try:
             with failures(self.uri, "removing versions of", versions[0].key):
                 client = s3_client(self.bucket, attempts=REMOVALS)
-                answer = client.delete_objects(Bucket=self.bucket, Delete={"Objects": rows, "Quiet": True})
+                answer = client.delete_objects(Bucket=self.bucket, Delete={"Objects": rows})
         except DesiltError as error:  # whether any went is not known
             return [VersionOutcome(one, str(error)) for one in versions]
         wrong = {(row.get("Key"), row.get("VersionId")): row for row in answer.get("Errors", [])}
         known = {(row["Key"], version) for row in rows for version in (row["VersionId"], None, "")}
         stray = next((row for name, row in wrong.items() if name not in known), None)  # may be of any of them
-        return [VersionOutcome(one, refusal(wrong, self.root + one.key, one.id, stray)) for one in versions]
+        gone = {(row.get("Key"), row.get("VersionId")) for row in answer.get("Deleted", [])}
+        told = [(one, refusal(wrong, self.root + one.key, one.id, stray)) for one in versions]
+        return [
+            VersionOutcome(one, why or ("" if (self.root + one.key, one.id) in gone else UNSAID)) for one, why in told
+        ]
 
 
 def versioning_of(bucket: str, uri: str) -> Versioning:

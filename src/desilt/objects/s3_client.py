@@ -7,6 +7,7 @@ import base64
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,7 +21,9 @@ from desilt.objects.buckets import ANSWER, CONNECT, first_line
 from desilt.objects.s3_refusals import explained
 
 ATTEMPTS = 8
-REMOVALS = 4  # attempts at what takes objects away: the last is over by IN_FLIGHT, when others take it for over
+REMOVALS = 4  # attempts at what takes objects away
+SENT_UNTIL = 430.0  # seconds after the first, when none is begun any more: by IN_FLIGHT others take it for over
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 CONNECTIONS = 32
 MISSING = frozenset({"NoSuchKey", "NoSuchVersion"})
 LOCKS: dict[int, threading.Lock] = {}  # by process: one that was held as it forked is held for good
@@ -70,6 +73,7 @@ def made(service: str, bucket: str, attempts: int, _process: int, _environment: 
     session = boto3.Session(botocore_session=aws.files()) if aws.files() else boto3.Session()
     client = session.client(service, endpoint_url=server, config=config, **keys(), **trusted())
     client.meta.events.register("before-call.s3.DeleteObjects", lambda params, **_: add_digest(params))
+    client.meta.events.register("request-created.s3.DeleteObjects", lambda request, **_: in_time(request))
     if service == "s3control" and server and not (urlsplit(server).hostname or "").endswith(AMAZON):
         host = urlsplit(server).netloc
         client.meta.events.register("before-call.s3-control", lambda params, **_: keep_host(params, host))
@@ -85,6 +89,22 @@ def add_digest(request: dict[str, Any]) -> None:
     """Bulk deletes have boto3's own checksum; servers that do not know it ask for this one."""
     digest = hashlib.md5(request["body"], usedforsecurity=False).digest()
     request["headers"]["Content-MD5"] = base64.b64encode(digest).decode()
+
+
+def in_time(request: Any) -> None:
+    """Refuse an attempt at a bulk delete so long after the first that somebody may have what it removes back by now.
+
+    Boto3 repeats what was not answered, and looks at no lock: not after an answer that came byte by byte for minutes,
+    and not in a machine that was asleep meanwhile.
+    """
+    from botocore.exceptions import ReadTimeoutError
+
+    if now() - request.context.setdefault("desilt_began", now()) > SENT_UNTIL:
+        raise ReadTimeoutError(endpoint_url=request.url)
+
+
+def now() -> float:
+    return time.clock_gettime(CLOCK)
 
 
 def keys() -> dict[str, str]:

@@ -47,7 +47,7 @@ def bulk_answer(keys: Sequence[str], answer: Mapping[str, Any]) -> BulkAnswer:
     stray = [row.get("Code", "") for row in wrong if row.get("Key") not in asked]  # of some key, nobody knows which
     if not removed and not wrong:
         return BulkAnswer(silent="a bulk delete was answered with nothing; check that the endpoint is of S3")
-    if stray and asked == removed | refused.keys():  # one of these it must be
+    if len(stray) > len(asked - removed - refused.keys()):  # one of these it must be
         removed = frozenset()
     removed -= refused.keys()
     if stray and BUSY.issuperset(stray):

@@ -158,6 +158,15 @@ def test_a_refusal_that_names_none_of_them_is_of_all(bucket, versions, named):
         assert [one.error for one in versions.remove_versions(found)] == ["AccessDenied: not all of it"] * 2
 
 
+def test_a_version_that_the_answer_leaves_out_is_not_taken_for_removed(bucket, versions):
+    old, new = bucket.put("lake/a", b"1", b"2")
+    rows = versions.list_versions(["a"])[0].versions
+    with bucket.answering("DeleteObjects", lambda told: told.clear()):
+        assert ["does not say" in one.error for one in versions.remove_versions(rows)] == [True, True]
+    with bucket.answering("DeleteObjects", lambda told: told.update(Deleted=[{"Key": "lake/a", "VersionId": new}])):
+        assert {one.version.id: bool(one.error) for one in versions.remove_versions(rows)} == {old: True, new: False}
+
+
 def test_a_server_that_refuses_everything_is_told_of_each(bucket, versions, monkeypatch):
     bucket.put("lake/a", b"1", b"2")
     rows = versions.list_versions(["a"])[0].versions

@@ -260,3 +260,13 @@ def test_one_that_is_told_whole_is_not(levels, name, count):
 def test_a_key_that_comes_meanwhile_is_no_sign_of_that(levels):
     levels(*(f"r/{number:05d}/x" for number in range(1000)), come=["r/00999/y", "r/00999/\U0001f600"])
     assert len(names(cloud_listing.one_level(None, "r/"))) == 1000
+
+
+def test_what_a_store_lists_in_an_order_of_its_own_behind_the_last_name_is_missing_all_the_same(monkeypatch):
+    """``a/`` stands where ``a`` does there, before ``a-b``, though its bytes are behind: the listing ended between."""
+    told = {"objects": page(), "common_prefixes": ["r/a"]}
+    monkeypatch.setattr(cloud_listing, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(cloud_listing.obstore, "list_with_delimiter", lambda *_, **__: told)
+    with pytest.raises(StorageFailed, match="has 'r/a-b', and does not list it in 'r/'"):
+        cloud_listing.one_level(None, "r/", lambda *_: ["r/a-b"])
+    assert cloud_listing.one_level(None, "r/", lambda *_: ["r/a/x", "r"]) == told  # the folder's own name is no key

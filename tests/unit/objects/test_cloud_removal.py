@@ -2,13 +2,16 @@
 
 import re
 import threading
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import escape, unescape
 
 import pytest
 
-from desilt.objects import Outcome, Result, buckets, open_store, s3_removal
+from desilt.domain.times import IN_FLIGHT
+from desilt.objects import Outcome, Result, buckets, open_store, s3_client, s3_removal
 from desilt.objects.cloud_removal import AT_ONCE
+from desilt.objects.versions import Version
 
 REMOVED, GONE, FAILED = Result
 
@@ -174,6 +177,7 @@ def test_a_server_out_of_order_is_not_asked_a_thousand_times(bucket, store):
         assert [(each.key, each.result) for each in outcomes] == [(key, FAILED) for key in keys]
         assert all("Internal" in each.detail for each in outcomes)
         assert outcomes[-1].detail.startswith("not tried, since the store did not answer before: ")
+        assert (outcomes[0].tried, outcomes[-1].tried) == (True, False)  # what was not is not ours, if it is gone
     assert [method for method, _ in bucket.asked].count("POST") == 1
     assert len(bucket.asked) <= 3 * AT_ONCE
 
@@ -261,6 +265,14 @@ def test_where_all_are_said_to_be_removed_and_an_error_names_none_of_them_none_i
     assert results(store.delete_many(["a", "b"])) == {"a": FAILED, "b": FAILED}
 
 
+def test_of_more_errors_that_name_no_key_than_keys_were_left_out_one_may_be_of_any(bucket, store):
+    said = "".join(a_row("Deleted", f"r/{name}") for name in "ab")
+    answering(bucket, f"<DeleteResult>{said}{a_row('Error', 'x') + a_row('Error', 'y')}</DeleteResult>")
+    bucket.refuse["/a"] = bucket.refuse["/b"] = 403, "AccessDenied"
+    assert results(store.delete_many(["a", "b", "c"])) == {"a": FAILED, "b": FAILED, "c": REMOVED}
+    assert sorted(bucket.objects) == ["r/a", "r/b", "r/d"]
+
+
 def test_a_key_that_is_said_to_be_removed_and_refused_is_not_taken_for_removed(bucket, store):
     both = a_row("Deleted", "r/a") + a_row("Error", "r/a", "SlowDown")
     answering(bucket, f"<DeleteResult>{both}{a_row('Deleted', 'r/b')}</DeleteResult>")
@@ -272,6 +284,46 @@ def test_an_error_in_place_of_an_answer_is_none(bucket, store):
     answering(bucket, "<Error><Code>InternalError</Code><Message>once more</Message></Error>")
     assert results(store.delete_many(["a", "b"])) == {"a": FAILED, "b": FAILED}
     assert sorted(bucket.objects) == ["r/a", "r/b", "r/c", "r/d"]
+
+
+@pytest.mark.parametrize(("asleep", "sent"), [(0, 2), (1, 1)])
+def test_a_bulk_delete_is_not_sent_again_when_others_take_it_for_over(bucket, store, monkeypatch, asleep, sent):
+    """Whoever took the run over may have brought its objects back: the machine was asleep, the lock is another's."""
+    clock = [0.0]
+
+    def asked(method, path, body, copied, real=bucket.answer):
+        bucket.out_of_order = not bucket.asked
+        clock[0] += asleep * IN_FLIGHT.total_seconds()
+        return real(method, path, body, copied)
+
+    bucket.answer = asked
+    monkeypatch.setattr(s3_client, "now", lambda: clock[0])
+    monkeypatch.setattr(s3_removal, "REMOVALS", 2)
+    assert results(store.delete_many(["a", "b"])) == dict.fromkeys(["a", "b"], FAILED if asleep else REMOVED)
+    assert bucket.asked == [("POST", "/bucket?delete")] * sent
+    assert ("r/a" in bucket.objects) == bool(asleep)
+
+
+def versions_of(*names):
+    return [Version(name, "1", 1, datetime(1998, 1, 20, tzinfo=UTC)) for name in names]
+
+
+def deleted(key, version):
+    return f"<Deleted><Key>{key}</Key>{f'<VersionId>{version}</VersionId>' if version else ''}</Deleted>"
+
+
+def test_versions_that_an_answer_does_not_name_are_not_taken_for_removed(bucket, store):
+    """An answer without a body reads like one without errors; the version that a read finds would go next."""
+    for told, unsaid in [
+        ("", "ab"),
+        (deleted("r/a", "1"), "b"),
+        (deleted("r/a", "") + deleted("r/b", "1"), "a"),  # a plain delete, which has hidden it
+        (deleted("r/a", "2") + deleted("a", "1") + deleted("r/b", "1"), "a"),
+        (deleted("r/a", "1") + deleted("r/b", "1"), ""),
+    ]:
+        answering(bucket, f"<DeleteResult>{told}</DeleteResult>" if told else "")
+        found = {one.version.key: one.error for one in store.versions.remove_versions(versions_of("a", "b"))}
+        assert found == {name: "the store does not say that it is gone" if name in unsaid else "" for name in "ab"}
 
 
 @pytest.mark.usefixtures("store")

@@ -1,5 +1,7 @@
 """Small blocks and small tables: read in a way of their own, and what is said of them is the same."""
 
+import uuid
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desilt.errors import CorruptTable
+from desilt.objects import open_store
 from desilt.sstable import decode as decoding
 from desilt.sstable.blocks import build, whole
 from desilt.sstable.decode import SET, decode
+from desilt.sstable.ranges import Ranges
 from desilt.sstable.table import RAW, Table, read_together
 from desilt.sstable.varint import Malformed
 from desilt.sstable.writer import write_table
@@ -46,6 +50,35 @@ def test_a_damaged_block_is_refused_by_both_or_says_the_same_to_both(some, inter
     for _ in range(data.draw(st.integers(1, 3))):
         block[data.draw(st.integers(0, len(block) - 1))] = data.draw(st.integers(0, 255))
     assert said_of(bytes(block), 1 << 20) == said_of(bytes(block), 0)
+
+
+def test_an_entry_that_reaches_over_a_restart_is_refused_by_both():
+    """It would swallow the next one, and what is left is in order."""
+    block = bytearray(build([(b"a" + SUFFIX, b"1"), (b"b" + SUFFIX, b"2"), (b"c" + SUFFIX, b"3")], interval=1))
+    one = len(b"\0\0\0" + b"a" + SUFFIX + b"1")
+    block[2] += one  # the size of its value
+    assert said_of(bytes(block), 1 << 20) is None
+    assert said_of(bytes(block), 0) is None
+
+
+@pytest.mark.parametrize("key", [b"", b"short", SUFFIX[:7]])
+def test_a_key_without_room_for_what_ends_it_is_refused_by_both(key):
+    block = build([(key, b"value"), (b"longer" + SUFFIX, b"value")], interval=1)
+    assert said_of(block, 1 << 20) is None
+    assert said_of(block, 0) is None
+
+
+@pytest.mark.parametrize("wrong", [{"count": 79}, {"count": 81}, {"min_key": b"2/00001"}, {"max_key": b"2/00078"}])
+def test_of_ranges_that_are_read_together_each_has_what_its_metarange_says(wrong):
+    """An entry more or less, and something that is held would be taken for nobody's."""
+    ranges = Ranges(open_store(f"memory://{uuid.uuid4().hex}"), "r/")
+    listed = [ranges.put(write_table(records, kind="ranges")) for _, records in tables(4) if records.num_rows]
+    assert [found.num_rows for found in ranges.read_together(listed)] == [40, 80, 120]
+    for some in (listed[1:2], listed):
+        lying = [replace(one, **wrong) if one is listed[1] else one for one in some]
+        with pytest.raises(CorruptTable) as raised:
+            ranges.read_together(lying)
+        assert raised.value.name == listed[1].id
 
 
 def tables(count):
