@@ -15,6 +15,7 @@ from lakefs_server import ROOT
 
 KEY, SECRET = "AKIAIOSFODNN7EXAMPLE", "a-secret-that-nobody-may-ever-see"
 REPOSITORY = "/repositories/capture"
+ELSEWHERE = "/elsewhere"  # where every redirect leads to
 MADE_LATER = {44, 45, 46, 47, 48, 49, 50, 52}  # requests about what was deleted, or with wrong keys
 
 
@@ -47,6 +48,8 @@ class Replay:
                 status, raw, length = replay.answer(self)
                 self.send_response(status)
                 self.send_header("Content-Length", str(length))
+                if status == 302:
+                    self.send_header("Location", f"{replay.endpoint}/api/v1{ELSEWHERE}")
                 self.end_headers()
                 self.wfile.write(raw)
                 self.close_connection = length != len(raw)

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from desilt.domain.history import Commit
 from desilt.domain.times import microseconds
 from desilt.errors import Unreadable
-from desilt.lakefs.server import Rules
+from desilt.lakefs.server import GcRules
 
 DAY = timedelta(days=1) // timedelta(microseconds=1)
 
 
-def active(commits: Mapping[str, Commit], heads: Mapping[str, str], rules: Rules, now: datetime) -> set[str]:
+def active(commits: Mapping[str, Commit], heads: Mapping[str, str], rules: GcRules, now: datetime) -> set[str]:
     """What ``prepare_commits`` would list: equal to the server's answer, to the last commit.
 
     The server passes over a commit that an earlier walk came by with a longer or equal period, and with it over the
@@ -40,7 +40,7 @@ def active(commits: Mapping[str, Commit], heads: Mapping[str, str], rules: Rules
     return found
 
 
-def meant(commits: Mapping[str, Commit], heads: Mapping[str, str], rules: Rules, now: datetime) -> set[str]:
+def meant(commits: Mapping[str, Commit], heads: Mapping[str, str], rules: GcRules, now: datetime) -> set[str]:
     """What the rule says in words, whatever the order: every commit of :func:`active`, and never fewer."""
     walked: dict[str, int] = {}
     found: set[str] = set()
@@ -68,7 +68,7 @@ def _starts(commits: Mapping[str, Commit], heads: Mapping[str, str]) -> Iterator
     yield from sorted(starts, key=lambda start: (start[0], start[1] or ""))
 
 
-def _since(rules: Rules, branch: str | None, now: datetime) -> int:
+def _since(rules: GcRules, branch: str | None, now: datetime) -> int:
     """In microseconds, for periods may be longer than time itself; a branch is matched by its whole name."""
     days = rules.default_days if branch is None else rules.branch_days.get(branch, rules.default_days)
     return microseconds(now) - days * DAY

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from desilt.domain.history import Commit
 from desilt.domain.times import EPOCH
 from desilt.errors import CorruptTable
-from desilt.lakefs.server import Refs, TableKind
+from desilt.lakefs.server import DumpedRefs, TableKind
 from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
 from desilt.sstable.records import key_at
 from desilt.sstable.table import Table
@@ -33,7 +33,7 @@ class Dumped:
     hidden: frozenset[str]  # branches that lists leave out, and that hold all the same
 
 
-def read(tables: Tables, refs: Refs, *, default_branch: str) -> Dumped:
+def read(tables: Tables, refs: DumpedRefs, *, default_branch: str) -> Dumped:
     """The history that ``refs`` list; a table that is missing, damaged or of another kind is raised."""
     commits = {one.id: one for one in map(_commit, _messages(tables, refs.commits, "commit"))}
     branches, hidden = [], set[str]()

@@ -46,7 +46,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Refs:
+class DumpedRefs:
     """The metaranges of a dump: equal ones list equal refs, for a table is named by what it holds."""
 
     commits: str
@@ -55,7 +55,7 @@ class Refs:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncommitted:
+class Prepared:
     """Where the server has listed what is staged."""
 
     run_id: str
@@ -64,7 +64,7 @@ class Uncommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GcRules:
     """Days for which commits stay, by branch; what the server takes it may be, which is any number."""
 
     default_days: int
@@ -126,7 +126,7 @@ class Server:
             str(told.get("storage_id") or ""),
         )
 
-    def dump(self) -> Refs:
+    def dump(self) -> DumpedRefs:
         """All refs and all commits of one moment, written by the server as tables; by the old call if need be."""
         try:
             task = self._field(DUMP, self._sure(DUMP, "POST", f"{self._path}/dump"), "id", str)
@@ -144,7 +144,7 @@ class Server:
             self._pause(wait)
             wait = min(2 * wait, POLL)
 
-    def uncommitted(self) -> Uncommitted:
+    def uncommitted(self) -> Prepared:
         """Every page of what is staged: read where the server put it, all of the run's folder."""
         token, seen, run_id, pages, files = "", set[str](), "", 0, 0
         while True:
@@ -159,10 +159,10 @@ class Server:
             if not isinstance(token, str) or token in seen:
                 raise self._calls.failed(UNCOMMITTED, f"gave page {pages} twice")
             if not token:
-                return Uncommitted(run_id, pages, files)
+                return Prepared(run_id, pages, files)
             seen.add(token)
 
-    def rules(self) -> Rules | None:
+    def rules(self) -> GcRules | None:
         """None where nobody has set any."""
         try:
             told = self._calls.json(RULES, "GET", f"{self._path}/settings/gc_rules")
@@ -175,7 +175,7 @@ class Server:
                 raise self._calls.failed(RULES, "told of a branch in no way that is known")
             name = self._field(RULES, one, "branch_id", str)
             branches[name] = self._field(RULES, one, "retention_days", int)
-        return Rules(self._field(RULES, told, "default_retention_days", int), branches)
+        return GcRules(self._field(RULES, told, "default_retention_days", int), branches)
 
     def table(self, kind: TableKind, name: str) -> bytes:
         """The bytes of a range or metarange."""
@@ -229,9 +229,9 @@ class Server:
             self._field(call, row, "checksum", str),
         )
 
-    def _refs(self, told: Mapping[str, Any]) -> Refs:
+    def _refs(self, told: Mapping[str, Any]) -> DumpedRefs:
         kinds = ("commits", "branches", "tags")
-        return Refs(*(self._field(DUMP, told, f"{kind}_meta_range_id", str) for kind in kinds))
+        return DumpedRefs(*(self._field(DUMP, told, f"{kind}_meta_range_id", str) for kind in kinds))
 
     def _sure(
         self,

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from desilt.errors import Unreadable
-from desilt.lakefs.server import Uncommitted
+from desilt.lakefs.server import Prepared
 from desilt.objects.store import ObjectStore
 
 FOLDER = "_lakefs/retention/gc/uncommitted/"
 COLUMN = "physical_address"
 
 
-def addresses(store: ObjectStore, prefix: str, listed: Uncommitted) -> pa.ChunkedArray:
+def addresses(store: ObjectStore, prefix: str, listed: Prepared) -> pa.ChunkedArray:
     """The addresses that ``listed`` names, below ``prefix``; fewer files than the server wrote are refused."""
     folder = f"{prefix}{FOLDER}{listed.run_id}/uncommitted/"
     keys = [key for batch in store.list(folder) for key in batch["key"].to_pylist()]

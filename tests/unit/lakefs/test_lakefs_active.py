@@ -11,7 +11,7 @@ from desilt.domain.history import Commit
 from desilt.errors import Unreadable
 from desilt.lakefs import dump
 from desilt.lakefs.active import active, meant
-from desilt.lakefs.server import Rules
+from desilt.lakefs.server import GcRules
 from lakefs_server import ROOT
 from sstable_records import unhurried
 
@@ -43,46 +43,46 @@ def test_both_answers_of_the_server_are_worked_out(server):
 
 def test_the_state_a_branch_was_in_at_the_cut_is_kept_and_what_is_below_goes():
     line = history(commit("a", days=30), commit("b", "a", days=20), commit("c", "b", days=2), commit("d", "c", days=1))
-    assert active(line, {"main": "d"}, Rules(7, {}), NOW) == {"b", "c", "d"}
+    assert active(line, {"main": "d"}, GcRules(7, {}), NOW) == {"b", "c", "d"}
 
 
 def test_a_head_never_goes_and_the_cut_itself_is_old():
     line = history(commit("a", days=30), commit("b", "a", days=7))
-    assert active(line, {"main": "b"}, Rules(7, {}), NOW) == {"b"}
+    assert active(line, {"main": "b"}, GcRules(7, {}), NOW) == {"b"}
 
 
 def test_a_branch_has_its_own_days_by_its_whole_name():
     line = history(commit("a", days=30), commit("b", "a", days=20), commit("c", "b", days=9))
-    assert active(line, {"main": "c"}, Rules(7, {"main": 25}), NOW) == {"a", "b", "c"}
-    assert active(line, {"main": "c"}, Rules(7, {"mai": 25, "main*": 25}), NOW) == {"c"}
+    assert active(line, {"main": "c"}, GcRules(7, {"main": 25}), NOW) == {"a", "b", "c"}
+    assert active(line, {"main": "c"}, GcRules(7, {"mai": 25, "main*": 25}), NOW) == {"c"}
 
 
 def test_what_was_merged_from_a_deleted_branch_is_kept_for_the_default_days():
     merged = history(
         commit("a", days=30), commit("b", "a", days=3), commit("m", "a", "b", days=2), commit("old", "a", days=20)
     )
-    assert active(merged, {"main": "m"}, Rules(7, {"main": 1}), NOW) == {"m", "b", "a"}
-    assert active(merged, {"main": "m"}, Rules(1, {"main": 1}), NOW) == {"m"}
+    assert active(merged, {"main": "m"}, GcRules(7, {"main": 1}), NOW) == {"m", "b", "a"}
+    assert active(merged, {"main": "m"}, GcRules(1, {"main": 1}), NOW) == {"m"}
 
 
 def test_days_may_be_any_number_that_a_server_takes():
     line = history(commit("a", days=30), commit("b", "a", days=0))
-    assert active(line, {"main": "b"}, Rules(-1, {}), NOW) == {"b"}
-    assert active(line, {"main": "b"}, Rules(2**31 - 1, {}), NOW) == {"a", "b"}
+    assert active(line, {"main": "b"}, GcRules(-1, {}), NOW) == {"b"}
+    assert active(line, {"main": "b"}, GcRules(2**31 - 1, {}), NOW) == {"a", "b"}
 
 
 def test_a_parent_that_is_missing_is_no_end():
     with pytest.raises(Unreadable, match="commit gone is missing"):
-        active(history(commit("a", "gone", days=1)), {"main": "a"}, Rules(7, {}), NOW)
+        active(history(commit("a", "gone", days=1)), {"main": "a"}, GcRules(7, {}), NOW)
 
 
 def test_the_server_forgets_a_state_that_an_old_head_was_asked_about_first():
     """Both heads come from p, and b's walk would keep it; a's, which comes first by its id, was there already."""
     forked = history(commit("p", days=60), commit("a", "p", days=30), commit("b", "p", days=1))
-    assert active(forked, {"one": "a", "two": "b"}, Rules(7, {}), NOW) == {"a", "b"}
-    assert meant(forked, {"one": "a", "two": "b"}, Rules(7, {}), NOW) == {"a", "b", "p"}
+    assert active(forked, {"one": "a", "two": "b"}, GcRules(7, {}), NOW) == {"a", "b"}
+    assert meant(forked, {"one": "a", "two": "b"}, GcRules(7, {}), NOW) == {"a", "b", "p"}
     other = history(commit("p", days=60), commit("z", "p", days=30), commit("b", "p", days=1))
-    assert active(other, {"one": "z", "two": "b"}, Rules(7, {}), NOW) == {"z", "b", "p"}
+    assert active(other, {"one": "z", "two": "b"}, GcRules(7, {}), NOW) == {"z", "b", "p"}
 
 
 @st.composite
@@ -96,7 +96,7 @@ def histories(draw):
     branches = st.sampled_from(["main", "dev", "x", "y", "z"])
     heads = draw(st.dictionaries(branches, st.sampled_from(names), max_size=5))
     days = st.integers(-1, 31)
-    return commits, heads, Rules(draw(days), draw(st.dictionaries(branches, days)))
+    return commits, heads, GcRules(draw(days), draw(st.dictionaries(branches, days)))
 
 
 def in_words(commits, heads, rules):
@@ -151,6 +151,6 @@ def test_any_history_gives_what_the_servers_steps_give_and_what_its_rule_says(dr
 def test_the_order_of_branches_of_one_commit_changes_nothing(drawn):
     commits, heads, rules = drawn
     renamed = {name: name[::-1] + "-" for name in heads}
-    others = Rules(rules.default_days, {renamed.get(name, name): days for name, days in rules.branch_days.items()})
+    others = GcRules(rules.default_days, {renamed.get(name, name): days for name, days in rules.branch_days.items()})
     again = {renamed[name]: heads[name] for name in reversed(list(heads))}
     assert active(commits, again, others, NOW) == active(commits, heads, rules, NOW)

@@ -12,7 +12,7 @@ from desilt.errors import CorruptTable, MissingTable, Unreadable
 from desilt.lakefs import dump, staged
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.namespace import Namespace
-from desilt.lakefs.server import Refs
+from desilt.lakefs.server import DumpedRefs
 from desilt.objects.local import LocalStore
 from desilt.sstable.columns import entry_columns, whole
 from desilt.sstable.table import RAW, Table
@@ -60,7 +60,9 @@ def test_refs_are_those_of_the_servers_lists(server):
 def test_equal_refs_have_an_equal_revision(server):
     first, again = told(server), told(server)
     assert first.snapshot.revision == again.snapshot.revision
-    other = dump.read(server.table, Refs(*(server.dump().commits, server.dump().branches, "")), default_branch="main")
+    other = dump.read(
+        server.table, DumpedRefs(*(server.dump().commits, server.dump().branches, "")), default_branch="main"
+    )
     assert other.snapshot.revision != first.snapshot.revision
 
 
@@ -112,7 +114,7 @@ def made(monkeypatch):
 
 def refs_of(made, commits, branches):
     names = made.add("commit", commits), made.add("branch", branches)
-    return Refs(names[0], names[1], "")
+    return DumpedRefs(names[0], names[1], "")
 
 
 def test_the_parent_that_was_committed_to_comes_first_whatever_the_version(made):
@@ -153,7 +155,7 @@ def test_a_dump_that_is_not_whole_is_refused(made, commits, branches, fault):
 def test_no_commits_at_all_are_not_a_history(server):
     refs = server.dump()
     with pytest.raises(Unreadable, match="all of them"):
-        dump.read(server.table, Refs("", refs.branches, refs.tags), default_branch="main")
+        dump.read(server.table, DumpedRefs("", refs.branches, refs.tags), default_branch="main")
 
 
 def test_a_table_that_is_missing_cut_miscounted_or_of_another_kind_is_refused(made):
@@ -161,7 +163,7 @@ def test_a_table_that_is_missing_cut_miscounted_or_of_another_kind_is_refused(ma
     sound = refs_of(made, {b"a": commit_of(b"a")}, main)
     assert dump.read(made, sound, default_branch="main").snapshot.names == ["main"]
     with pytest.raises(CorruptTable, match="should be a dump of 'commit'"):
-        dump.read(made, Refs(sound.branches, sound.branches, ""), default_branch="main")
+        dump.read(made, DumpedRefs(sound.branches, sound.branches, ""), default_branch="main")
     data, entity = made.tables["commit-ranges"]
     made.tables["commit-ranges"] = (data[:-1], entity)
     with pytest.raises(CorruptTable):
@@ -171,14 +173,14 @@ def test_a_table_that_is_missing_cut_miscounted_or_of_another_kind_is_refused(ma
         dump.read(made, sound, default_branch="main")
     miscounted = made.add("commit", {b"a": commit_of(b"a")}, count=2)
     with pytest.raises(CorruptTable, match="counts 2 records"):
-        dump.read(made, Refs(miscounted, sound.branches, ""), default_branch="main")
+        dump.read(made, DumpedRefs(miscounted, sound.branches, ""), default_branch="main")
 
 
 def test_a_table_of_entries_is_no_dump(server):
     refs = server.dump()
     entries = "29d723647ab41e79d9886dd2d2dfdc90f214c0cfcb2821e5612c36874302bc85"
     with pytest.raises(CorruptTable, match="should be a dump"):
-        dump.read(server.table, Refs(entries, refs.branches, refs.tags), default_branch="main")
+        dump.read(server.table, DumpedRefs(entries, refs.branches, refs.tags), default_branch="main")
 
 
 def addresses_of(tables, metarange):

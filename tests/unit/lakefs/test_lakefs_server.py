@@ -8,12 +8,12 @@ import pytest
 
 from desilt.errors import MissingRight, MissingTable, NotFound, ServerFailed, ServerTooOld, WrongKeys
 from desilt.lakefs.calls import ATTEMPTS
-from desilt.lakefs.server import Described, Refs, Rules, Served, Server, Uncommitted
+from desilt.lakefs.server import Described, DumpedRefs, GcRules, Prepared, Served, Server
 from desilt.lakefs.settings import Settings
 from lakefs_replay import KEY, REPOSITORY, SECRET
 from lakefs_server import ROOT
 
-DUMPED = Refs(**json.loads((ROOT / "namespace/_lakefs/refs_manifest.json").read_text(), object_hook=lambda told: {
+DUMPED = DumpedRefs(**json.loads((ROOT / "namespace/_lakefs/refs_manifest.json").read_text(), object_hook=lambda told: {
     name.split("_")[0]: value for name, value in told.items()
 }))  # fmt: skip
 METARANGE = "29d723647ab41e79d9886dd2d2dfdc90f214c0cfcb2821e5612c36874302bc85"
@@ -60,7 +60,7 @@ def test_answers_of_a_real_server_are_read(server):
     assert server.grace_period() == timedelta(days=1)
     assert server.blockstore() == "s3"
     assert server.repository() == Described("capture", "s3://lake/capture", "main", False, "")
-    assert server.uncommitted() == Uncommitted("fta71shksdu910j5ra40", 1, 1)
+    assert server.uncommitted() == Prepared("fta71shksdu910j5ra40", 1, 1)
 
 
 def test_a_dump_is_waited_for(server, pauses):
@@ -101,7 +101,7 @@ def test_a_dump_that_fails_or_never_ends_is_no_dump(replay, server):
 
 def test_rules_may_be_set_or_not(server):
     assert server.rules() is None  # as the transcript has it: then somebody sets them
-    assert server.rules() == Rules(7, {"dev": 1})
+    assert server.rules() == GcRules(7, {"dev": 1})
 
 
 def test_a_repository_that_is_gone_has_no_rules_is_never_said(server, replay):
@@ -240,6 +240,7 @@ def test_a_redirect_is_not_followed(server, replay):
     replay.misbehave("GET", REPOSITORY, status=302)
     with pytest.raises(ServerFailed, match="302"):
         server.repository()
+    assert [key[1] for key in replay.asked] == [REPOSITORY]
 
 
 def test_a_server_that_is_not_there(pauses):
@@ -254,7 +255,7 @@ def test_every_page_of_what_is_uncommitted_is_asked_for(server, replay):
     for token, where in pages:
         answer = {"run_id": "r", "gc_uncommitted_location": where}
         replay.misbehave("POST", PREPARE, status=201, answer=answer | ({"continuation_token": token} if token else {}))
-    assert server.uncommitted() == Uncommitted("r", 3, 2)
+    assert server.uncommitted() == Prepared("r", 3, 2)
     assert [json.loads(key[3]) for key in replay.asked] == [
         {},
         {"continuation_token": "a"},
