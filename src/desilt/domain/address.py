@@ -62,8 +62,14 @@ def is_inside(uri: str, root: str) -> bool:
     Schemes of one store, percent signs, dots and doubled slashes are read in every
     way that some program reads them; one way that leads inside is enough.
     """
-    place = _plain(root)
-    return any(_plain(form) == place or _plain(form).startswith(f"{place}/") for form in (uri, unquote(uri)))
+    return bool(readings(uri, root)) or _plain(root) in map(_plain, (uri, unquote(uri)))
+
+
+def readings(uri: str, root: str) -> set[str]:
+    """What ``uri`` may name below ``root``, by each way to read it that leads there."""
+    place = _plain(root) + "/"
+    forms = {_plain(form) for form in (uri, unquote(uri))}
+    return {form.removeprefix(place) for form in forms if form.startswith(place)}
 
 
 def _plain(uri: str) -> str:

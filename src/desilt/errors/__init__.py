@@ -32,6 +32,10 @@
     │   ├── JournalBroken       a record of a move is missing beside the objects
     │   └── NewerSchema         a database of a later desilt
     ├── StorageFailed           the disk, database or bucket said no          (exit 1)
+    ├── ServerFailed            a lakeFS server said no, or nothing that counts (exit 1)
+    │   ├── WrongKeys           it does not know them
+    │   ├── MissingRight        it knows them, and they may not
+    │   └── ServerTooOld        it does not know what it was asked
     ├── WorkFailed              a worker or an executor did: the same again   (exit 1)
     ├── WorkersDiffer           Spark's workers have another desilt, or none  (exit 1)
     ├── Refused                 a guard said no, and nothing was removed      (exit 10)
@@ -136,6 +140,7 @@ from desilt.errors.refusals import (
     WrongTime,
     span,
 )
+from desilt.errors.server import MissingRight, ServerFailed, ServerTooOld, WrongKeys
 
 __all__ = [
     "AlreadyExists",
@@ -167,6 +172,7 @@ __all__ = [
     "JournalBroken",
     "Locked",
     "MergeConflict",
+    "MissingRight",
     "MissingTable",
     "NewerSchema",
     "NoLongerFits",
@@ -183,6 +189,8 @@ __all__ = [
     "RefsMoved",
     "Refused",
     "RunGivenUp",
+    "ServerFailed",
+    "ServerTooOld",
     "Shrinks",
     "StagedLost",
     "StaleInventory",
@@ -196,6 +204,7 @@ __all__ = [
     "WorkFailed",
     "WorkersDiffer",
     "WrongClock",
+    "WrongKeys",
     "WrongTime",
     "span",
 ]

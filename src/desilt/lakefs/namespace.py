@@ -1,0 +1,73 @@
+"""A repository's own place in a store, and addresses below it, however they are spelled.
+
+An address counts as inside if any way of reading it leads inside: held once too often does no harm. The place ends
+with a slash, so that ``s3://b/a`` has nothing of ``s3://b/ab``.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.domain.address import readings
+from desilt.errors import BadRequest
+
+SCHEMES = {
+    "s3": ("s3", "s3a", "s3n"),
+    "gs": ("gs", "gcs"),
+    "az": ("abfs", "abfss", "wasb", "wasbs", "az"),
+    "local": ("local", "file"),
+    "mem": ("mem",),
+}
+AZURE = re.compile(r"https?://([^./]+)\.(?:blob|dfs|adls)\.core\.[a-z.]+/([^/]+)/?(.*)", re.DOTALL)
+ODD = r"%|\?|//|/\.{1,2}(/|$)"  # after a scheme: what may be read in more ways than one
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """What a server calls the storage namespace of a repository."""
+
+    uri: str
+    also: tuple[str, ...] = ()  # the same place by other URIs: where a local blockstore keeps its files
+
+    def __post_init__(self) -> None:
+        if not re.match(r"[a-z0-9]+://.", self.uri):
+            raise BadRequest(f"{self.uri!r} is no storage namespace that is known here; it should begin with s3://, …")
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Each with a slash at its end."""
+        return tuple(dict.fromkeys(one for uri in (self.uri, *self.also) for one in _spelled(uri.rstrip("/") + "/")))
+
+    def inside(self, uris: pa.Array) -> pa.Array:
+        """Each whole URI as an address below this place; null where it leads elsewhere."""
+        found = pa.nulls(len(uris), pa.string())
+        for place in self.spellings:
+            found = pc.if_else(pc.starts_with(uris, place), pc.utf8_slice_codeunits(uris, len(place)), found)
+        odd = pc.match_substring_regex(pc.replace_substring_regex(uris, "^[a-z0-9]+://", "", max_replacements=1), ODD)
+        rows = np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist()
+        if not rows:
+            return found
+        told = found.to_pylist()
+        for row in rows:
+            told[row] = self._read(uris[row].as_py())
+        return pa.array(told, pa.string())
+
+    def _read(self, uri: str) -> str | None:
+        """One URI that may be read in several ways, as one that leads inside; as it is written there is no object."""
+        return min((way for place in self.spellings for way in readings(uri, place)), default=None)
+
+
+def _spelled(place: str) -> list[str]:
+    """A URI that ends with a slash, in the ways that programs write it."""
+    if azure := AZURE.fullmatch(place):
+        account, container, path = azure.groups()
+        hosts = [f"{account}.{kind}.core.windows.net" for kind in ("blob", "dfs")]
+        whole = [f"{scheme}://{host}/{container}/{path}" for scheme in ("https", "http") for host in hosts]
+        named = [f"{scheme}://{container}@{host}/{path}" for scheme in SCHEMES["az"] for host in hosts]
+        return [place, *whole, *named, f"az://{container}/{path}"]
+    scheme, rest = place.split("://", 1)
+    same = next((some for some in SCHEMES.values() if scheme in some), (scheme,))
+    return [f"{one}://{rest}" for one in (scheme, *same)]
