@@ -69,9 +69,8 @@ def unused_ranges(repository: Repository, live: Set[str], before: datetime) -> S
             name = key.removesuffix(".json")
             size = sizes.get(f"{name}.parquet")
             said = read(repository.store, repository.prefix + key, size) if size is not None else None
-            ranges = (
-                {owner.id for owner in said.owners} if said else _ranges(repository, key) if size is None else set()
-            )
+            told = {owner.id for owner in said.owners} if said is not None else set()
+            ranges = _ranges(repository, key) if size is None else told
             used |= {name} if ranges & live else set()
             if said is not None and name in used and said.dropped.isdisjoint(live):
                 replaced |= {one.removeprefix(repository.prefix).removesuffix(".parquet") for one in said.replaces}
