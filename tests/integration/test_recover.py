@@ -21,11 +21,11 @@ from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.runner import plan, run, sweep
-from desilt.lake import Lake, journal, moves, restored, schema, traces
+from desilt.lake import Lake, journal, moves, restored, schema
 from desilt.lake.fsck import check
-from desilt.lake.gate import LakeGate
+from desilt.lake.gate import TRACES, LakeGate
 from desilt.objects import open_store
-from desilt.records import locks, watermarks
+from desilt.records import locks, traces, watermarks
 from desilt.records.database import open_database
 from desilt.records.holds import HoldKind
 from desilt.recovery import outcomes
@@ -582,6 +582,6 @@ def test_a_trace_from_the_future_is_none(repo):
     now = repo.clock()
     ahead = now + DAY
     with repo.database.write() as tx:
-        assert traces.quiet_since(tx, repo.core, now, [ahead]) == START
+        assert traces.quiet_since(tx, repo.uid, now, [ahead], sources=TRACES) == START
         traces.agree(tx, repo.uid, now)
-        assert traces.quiet_since(tx, repo.core, now, [ahead]) is None
+        assert traces.quiet_since(tx, repo.uid, now, [ahead], sources=TRACES) is None

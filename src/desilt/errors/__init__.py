@@ -59,6 +59,8 @@
     │   ├── NothingHeld         no address is held by anything
     │   ├── FirstRun            look at the plan, then --confirm
     │   ├── WentBack            the database knows less than the store: it was restored
+    │   ├── OtherRecords        another database has the records of a repository elsewhere
+    │   ├── RecordsOutdated     an old copy of that database
     │   ├── WrongTime           nothing is removed by this clock: another, or the past, contradicts it
     │   └── OutsidePrefix       an address that is not an object of this repository
     ├── Locked                  another run is at work                        (exit 11)
@@ -126,8 +128,10 @@ from desilt.errors.refusals import (
     FirstRun,
     Locked,
     NothingHeld,
+    OtherRecords,
     OutgrownPolicy,
     OutsidePrefix,
+    RecordsOutdated,
     Refused,
     Shrinks,
     StagedLost,
@@ -180,11 +184,13 @@ __all__ = [
     "NotReadBack",
     "NothingHeld",
     "NothingToCommit",
+    "OtherRecords",
     "OtherRepository",
     "OutgrownPolicy",
     "OutsidePrefix",
     "PlanOutdated",
     "PolicyReplaced",
+    "RecordsOutdated",
     "RecoveredSince",
     "RefsMoved",
     "Refused",

@@ -183,6 +183,30 @@ class WentBack(Refused):
         )
 
 
+class OtherRecords(Refused):
+    code = "other-records"
+    of_lake = True
+
+    def __init__(self, place: str, run: str, at: str) -> None:
+        self.place, self.run = place, run
+        super().__init__(
+            f"the records of this repository are in {place} (run {run}, {at[:10]}), with orders to keep and the trash",
+            "name that database with --db or DESILT_DB; if it is lost, see `desilt lakefs adopt --help`",
+        )
+
+
+class RecordsOutdated(Refused):
+    code = "records-outdated"
+    of_lake = True
+
+    def __init__(self, run: str, at: str) -> None:
+        self.run = run
+        super().__init__(
+            f"these records do not know run {run} of {at[:10]}: they are an old copy, or another has gone on since",
+            "use the database that knows it; if it is lost, see `desilt lakefs adopt --help`",
+        )
+
+
 class WrongTime(Refused):
     code = "wrong-time"
     of_lake = True

@@ -103,6 +103,8 @@ def sweep(repository: Repository, executor: Executor, run_id: str, limits: Limit
 
 def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     """A run at ``now``, which may look back freely, and ahead only where the clock is a manual one."""
+    if reason := repository.refuses.get(job):
+        raise BadRequest(reason)
     clock = repository.clock()
     if now is not None:
         check_date(now)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.cache.ranges import CACHED, pointing_in
+from desilt.cache.ranges import CACHED, Below, pointing_in
 from desilt.columns.buckets import hashed
 from desilt.columns.files import HeldFile, put, put_addresses
 from desilt.columns.hashing import address_hash
@@ -117,7 +117,7 @@ def _entries(core: Core) -> Iterator[tuple[str, pa.Table]]:
             for token in branch.tokens:
                 for changes in staging.changes(tx, [token]):
                     entries = changes.filter(pc.is_valid(changes["value"]))  # the others hide what a commit has
-                    rows = pointing_in(entry_columns(entries, f"staging area {token}"), core.prefix, 0)
+                    rows = pointing_in(entry_columns(entries, f"staging area {token}"), Below(core.prefix), 0)
                     if rows.num_rows:
                         yield branch.name, rows
 

@@ -12,13 +12,13 @@ from desilt.lake import commits, reader, refs, repositories
 from desilt.lake.changes import BranchDeleted, CommitsCollected, HistoryEdited, TagDeleted
 from desilt.lake.core import Core
 from desilt.lake.moves import Move, intend, moving, moving_in
-from desilt.lake.policy import check_policy
 from desilt.records import holds, locks
 from desilt.records.database import Transaction
 from desilt.records.holds import HoldKind
 from desilt.records.locks import Lock
 from desilt.repository.editor import DELETED, Edits, GoingRef
 from desilt.repository.gate import Reliance
+from desilt.repository.policy import check_policy
 from desilt.repository.snapshot import Revision, Snapshot
 
 LOOKS = 10  # without holding refs still

@@ -5,7 +5,7 @@ commit, staging area or ticket holds by now is left out. The objects themselves
 are touched only afterwards.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -13,26 +13,35 @@ import numpy as np
 import pyarrow as pa
 
 from desilt.clock import ManualClock
-from desilt.columns.schemas import DIVIDER
 from desilt.domain.times import CLOCK_MARGIN, DROPPED_KNOWN_FOR
-from desilt.errors import BatchOver, RefsMoved
-from desilt.lake import dropped, moves, repositories, restored, staged, staging, tickets, traces
+from desilt.errors import RefsMoved
+from desilt.lake import dropped, moves, repositories, restored, staged, staging, tickets
 from desilt.lake.core import Core
 from desilt.lake.events import BroughtBack, MarksFollowed, run_began
 from desilt.lake.held import LakeHeld
 from desilt.objects import store_clock
-from desilt.objects.store import Outcome, Result
-from desilt.records import condemning, ledger, locks, outlived
-from desilt.records import removals as tombstones
+from desilt.objects.store import Outcome
+from desilt.records import locks, outlived, traces
 from desilt.records.database import Transaction
-from desilt.records.ledger import BatchRow, RunRow, RunState
+from desilt.records.ledger import BatchRow, RunRow
 from desilt.records.locks import Lock
-from desilt.records.removals import DISCARDS, MARKS, SETTLED, State, Tombstone
+from desilt.records.removals import State, Tombstone
+from desilt.repository import written
 from desilt.repository.gate import Batch, Held, Reliance, Safety, Standing
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
 
 TRIES = 100
+TRACES = (
+    *traces.SOURCES,
+    "SELECT created_at AS at FROM commits WHERE repository = ?",
+    "SELECT created_at AS at FROM branches WHERE repository = ?",
+    "SELECT created_at AS at FROM tags WHERE repository = ?",
+    "SELECT dropped_at AS at FROM dropped WHERE repository = ?",
+    "SELECT opened_at AS at FROM partitions WHERE branch IN (SELECT uid FROM branches WHERE repository = ?)",
+    "SELECT expires_at - ticket_life AS at FROM tickets JOIN repositories ON uid = repository WHERE repository = ?",
+)
+"""Where a lake has the times of what was done in a repository."""
 TICKET_LIVES = 2  # after which the row of an expired ticket is dropped
 
 
@@ -72,7 +81,7 @@ class LakeGate:
             return None  # it is meant to be moved
         times = [one for one in (*others, store_clock.last_asked(core.store)) if one is not None]
         with core.database.read() as tx:
-            found = traces.quiet_since(tx, core, now, times)
+            found = traces.quiet_since(tx, core.uid, now, times, sources=TRACES)
         if found is not None:
             with core.database.write() as tx:
                 traces.suspect(tx, core.uid, found, now)
@@ -82,7 +91,7 @@ class LakeGate:
         if isinstance(self._core.clock, ManualClock):
             return None
         with self._core.database.read() as tx:
-            return traces.last(tx, self._core.uid)
+            return traces.last(tx, self._core.uid, sources=TRACES)
 
     def begin(self, lock: Lock, run: RunRow | None, *, now: datetime, clock_is_right: bool) -> None:
         """On record in the database and beside the objects."""
@@ -112,12 +121,11 @@ class LakeGate:
             with self._core.database.write() as tx:
                 generation = repositories.condemning(tx, uid)
                 locks.check(tx, lock)
-                if ledger.batch(tx, uid, batch.run, batch.number) is not None:
-                    condemned = {one.address for one in tombstones.of_run(tx, uid, batch.run, batch=batch.number)}
-                    return {address: "held again" for address in addresses if address not in condemned}
+                if (before := written.known(tx, uid, batch)) is not None:
+                    return before
                 if generation == held.generation:
                     back |= self._held(tx, batch.run, batch.rows.filter(pa.array(~again)), relies_on)
-                    self._write(tx, batch, back)
+                    written.ahead(tx, uid, batch, back, at=self._core.clock(), tables=RANGES)
                     return back
         raise RefsMoved("a batch was condemned")
 
@@ -133,57 +141,20 @@ class LakeGate:
         lately = relies_on.made_at - CLOCK_MARGIN
         if relies_on.judged is None:  # nobody vouches that what came back before was left alone
             lately -= self._core.ticket_life
-        for address, stone in tombstones.recorded(tx, uid, addresses).items():
-            if stone.run == run:
-                back[address] = "the plan names it twice"
-            elif stone.state is State.RESTORING or (stone.restored_at is not None and stone.restored_at >= lately):
-                back[address] = "it was restored since"
-            elif stone.state in MARKS:
-                back[address] = f"run {stone.run} has marked it for the store to remove"
-            elif stone.state in DISCARDS:
-                back[address] = "hard delete removes it"
-            elif stone.state is State.TRASHED:
-                back[address] = f"run {stone.run} moved it to the trash"
-            elif stone.state in (State.REMOVED, State.GONE) and (relies_on.rules or stone.condemned_at >= lately):
-                back[address] = f"run {stone.run} removed it"  # a stray upload may come again, a committed object not
-            elif stone.state not in SETTLED and _at_work(tx, uid, stone.run):
-                back[address] = f"run {stone.run} is about to remove it"  # the first wins until it is settled
-        return back
-
-    def _write(self, tx: Transaction, batch: Batch, back: Mapping[str, str]) -> None:
-        reasons, details = (batch.rows[name].to_pylist() for name in ("reason", "detail"))
-        said = list(zip(reasons, details, strict=True))
-        rule = {one: rule_of(*one) for one in set(said)}  # of many that go by one rule, it is found once
-        columns = (batch.rows[name].to_pylist() for name in ("address", "size_bytes"))
-        going = [row for row in zip(*columns, said, strict=True) if row[0] not in back]
-        rules: dict[str, dict[str, int]] = {name: {} for name in rule.values()}
-        for address, size, one in going:
-            rules[rule[one]][address] = size
-        condemning.condemn(tx, self._core.uid, batch.run, batch.number, rules, at=self._core.clock())
-        of_tables = int(bool(going) and going[0][0].startswith(RANGES))
-        ahead = BatchRow(batch.number, "", asked=len(going), held_again=len(back), tables=of_tables)
-        ledger.write_ahead(tx, self._core.uid, batch.run, ahead)
+        return back | written.others(tx, uid, run, addresses, lately=lately, by_rules=relies_on.rules is not None)
 
     # ---- after
 
     def sure(self, batch: Batch, lock: Lock) -> None:
         with self._core.database.write() as tx:
             locks.check(tx, lock)
-            ahead = ledger.batch(tx, self._core.uid, batch.run, batch.number)
-            over = ahead is None or ahead.file or not _at_work(tx, self._core.uid, batch.run)
-            if over:  # another try has done it, or it was given up: what it removed may be there again
-                raise BatchOver(batch.run, batch.number)
+            written.check_open(tx, self._core.uid, batch)
 
     def settle(self, batch: Batch, lock: Lock, done: BatchRow, outcomes: Sequence[Outcome], usual: State) -> None:
         uid, prefix = self._core.uid, self._core.prefix
         with self._core.database.write() as tx:
             locks.check(tx, lock)
-            if not ledger.write_result(tx, uid, batch.run, done, at=self._core.clock()):
-                return
-            for result, state in ((Result.GONE, State.GONE), (Result.FAILED, State.FAILED)):
-                some = [one.key.removeprefix(prefix) for one in outcomes if one.result is result]
-                tombstones.turn(tx, uid, batch.run, some, state)
-            tombstones.settle(tx, uid, batch.run, batch.number, usual)
+            written.results(tx, uid, prefix, batch, done, outcomes, usual, at=self._core.clock())
 
     def end(self, lock: Lock, write: Callable[[Transaction], None]) -> None:
         now = self._core.clock()
@@ -216,15 +187,3 @@ class LakeGate:
 
     def release_copied(self, tx: Transaction) -> None:
         restored.release(tx, self._core.uid)
-
-
-def _at_work(tx: Transaction, repository: str, run: str) -> bool:
-    """Whether a run is at work, or will be taken up again."""
-    row = ledger.find(tx, repository, run)
-    return row is not None and row.state is RunState.SWEEPING
-
-
-def rule_of(reason: str, detail: str) -> str:
-    """What an object went by: the rules that its plan names before its paths, else the reason."""
-    rules, divided, _ = detail.partition(DIVIDER)
-    return rules if divided else reason

@@ -21,11 +21,11 @@ from desilt.errors import DamagedRun, WentBack
 from desilt.lake import commits, moved, repositories
 from desilt.lake.core import Core
 from desilt.lake.layout import LAYOUT
-from desilt.lake.policy import check_policy
 from desilt.records import holds
 from desilt.records.database import Transaction
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.gate import Reliance
+from desilt.repository.policy import check_policy
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
 

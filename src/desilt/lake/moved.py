@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from desilt.domain.moved import Refs, kept_by_now
 from desilt.lake import commits, refs
-from desilt.lake.policy import manner
 from desilt.records.database import Transaction
 from desilt.repository.gate import Rules
+from desilt.repository.policy import manner
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from desilt.clock import ManualClock
 from desilt.domain.entry import Entry
@@ -40,6 +41,8 @@ Metadata = Mapping[str, str] | None
 
 class LakeRepository:
     """Branches, tags, commits and objects under one name."""
+
+    refuses: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, core: Core) -> None:
         self.core = core

@@ -48,6 +48,9 @@ class LakeSource:
     def staged_entries(self, run: Run) -> StagedEntries:
         return staged_entries(self._core, f"{self._core.prefix}{run.folder}inputs/entries/")
 
+    def held_after_all(self, _run: Run, _going: Iterable[pa.Table]) -> None:
+        """Everything that is staged was read."""
+
     def uploads(self, run: Run, now: datetime) -> Uploads:
         """The addresses of uploads under way."""
         with self._core.database.read() as tx:

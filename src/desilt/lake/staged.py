@@ -9,9 +9,9 @@ from desilt.domain.address import uid_time
 from desilt.domain.entry import Entry, shown_path
 from desilt.lake import refs, staging
 from desilt.lake.layout import LAYOUT
-from desilt.lake.policy import expiring_staged
 from desilt.records.database import Transaction
 from desilt.repository.gate import Reliance
+from desilt.repository.policy import expiring_staged
 from desilt.sstable.values import decode_entry
 
 

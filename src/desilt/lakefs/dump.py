@@ -58,6 +58,16 @@ def read(tables: Tables, refs: DumpedRefs, *, default_branch: str) -> Dumped:
     return Dumped(checked(seen), frozenset(hidden))
 
 
+def commit_ids(tables: Tables, metarange: str) -> set[str]:
+    """The commits that a dump of commits lists."""
+    return {message.text(1) for message in _messages(tables, metarange, "commit")}
+
+
+def heads(tables: Tables, metarange: str) -> dict[str, str]:
+    """The branches that a dump of branches lists, and the commit of each."""
+    return {message.text(1): message.text(2) for message in _messages(tables, metarange, "branch")}
+
+
 class _Message:
     """One record's protobuf message, by field."""
 

@@ -29,6 +29,9 @@ TABLE = Call("read a range or metarange", "fs:ListObjects and fs:ReadRepository"
 LIST = Call("list objects of a branch", "fs:ListObjects")
 STAT = Call("tell what a branch has at a path", "fs:ReadObject")
 BRANCH = Call("describe a branch", "fs:ReadBranch")
+DIFF = Call("tell what is uncommitted on a branch", "fs:ListObjects")
+LOG = Call("tell which commit a ref means", "fs:ReadBranch and fs:ListCommits")
+DELETE_BRANCH = Call("delete a branch", "fs:DeleteBranch")
 
 TableKind = Literal["range", "meta_range"]
 V = TypeVar("V")
@@ -79,6 +82,7 @@ class Served:
     address: str  # a whole URI
     size: int | None
     checksum: str
+    seconds: int = 0  # when it was uploaded, by whoever did
 
 
 class Server:
@@ -218,15 +222,67 @@ class Server:
         self._sure(BRANCH, "GET", f"{self._path}/branches/{segment(branch)}")  # which may be what is not there
         return None
 
+    def changes(self, branch: str, *, page: int = PAGE) -> Iterator[tuple[str, str, int | None]]:
+        """What differs on ``branch`` from its commit: path, what was done to it, and the size that it has now.
+
+        An upload of the same bytes is not among it.
+        """
+        path, after = f"{self._path}/branches/{segment(branch)}/diff", ""
+        while True:
+            told = self._sure(DIFF, "GET", path, {"amount": str(page), **({"after": after} if after else {})})
+            pagination = self._field(DIFF, told, "pagination", dict)
+            for row in self._field(DIFF, told, "results", list):
+                size = row.get("size_bytes") if isinstance(row, dict) else None
+                kind = self._field(DIFF, row, "type", str)
+                yield self._field(DIFF, row, "path", str), kind, size if isinstance(size, int) else None
+            if not self._field(DIFF, pagination, "has_more", bool):
+                return
+            following = self._field(DIFF, pagination, "next_offset", str)
+            if following.encode() <= after.encode():
+                raise self._calls.failed(DIFF, f"has more on {branch!r} after {after!r}, and goes on from before that")
+            after = following
+
+    def is_dirty(self, branch: str) -> bool:
+        """Whether anything is uncommitted on ``branch``."""
+        return next(iter(self.changes(branch, page=1)), None) is not None
+
+    def commit_of(self, ref: str) -> str:
+        """The commit that a ref expression means."""
+        where = f"{self._path}/refs/{segment(ref)}/commits"
+        try:
+            rows = self._field(LOG, self._calls.json(LOG, "GET", where, query={"amount": "1"}), "results", list)
+        except Absent:
+            rows = []
+        if not rows or not isinstance(rows[0], dict):
+            raise NotFound("ref", ref, "see `lakectl branch list` and `lakectl tag list`")
+        return self._field(LOG, rows[0], "id", str)
+
+    def head_of(self, branch: str) -> str | None:
+        """The commit that ``branch`` is at; None if there is no such branch."""
+        try:
+            told = self._calls.json(BRANCH, "GET", f"{self._path}/branches/{segment(branch)}")
+        except Absent:
+            self.repository()  # which may be what is not there
+            return None
+        return self._field(BRANCH, told, "commit_id", str)
+
+    def delete_branch(self, branch: str) -> None:
+        """Delete a branch; one that is gone is gone."""
+        try:
+            self._calls.raw(DELETE_BRANCH, "DELETE", f"{self._path}/branches/{segment(branch)}")
+        except Absent:
+            self.repository()
+
     def _served(self, call: Call, row: Any) -> Served:
         if not isinstance(row, dict) or row.get("path_type", "object") != "object":
             raise self._calls.failed(call, "told of an object in no way that is known")
-        size = row.get("size_bytes")
+        size, seconds = row.get("size_bytes"), row.get("mtime")
         return Served(
             self._field(call, row, "path", str),
             self._field(call, row, "physical_address", str) or self._lacking(call, "physical_address"),
             size if isinstance(size, int) else None,
             self._field(call, row, "checksum", str),
+            seconds if isinstance(seconds, int) else 0,
         )
 
     def _refs(self, told: Mapping[str, Any]) -> DumpedRefs:

@@ -5,16 +5,27 @@ blockstores, addresses that were linked. Listings of branches have those.
 """
 
 import io
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from desilt.domain.entry import AddressType, encode_path
 from desilt.errors import Unreadable
-from desilt.lakefs.server import Prepared
+from desilt.lakefs.namespace import Namespace
+from desilt.lakefs.server import Prepared, Served, Server
 from desilt.objects.store import ObjectStore
+from desilt.sstable.columns import ENTRIES
 
 FOLDER = "_lakefs/retention/gc/uncommitted/"
 COLUMN = "physical_address"
+REMOVED = "removed"
+AT_ONCE = 8  # requests
+TOGETHER = 1000  # changes
+KINDS = {kind: place for place, kind in enumerate(AddressType)}
 
 
 def addresses(store: ObjectStore, prefix: str, listed: Prepared) -> pa.ChunkedArray:
@@ -37,3 +48,34 @@ def _column(data: bytes, key: str) -> pa.ChunkedArray:
     if found.type != pa.string() or found.null_count:
         raise Unreadable(f"{key} is not what a server writes (addresses are {found.type}); run again")
     return found
+
+
+def changes(server: Server, place: Namespace, branch: str) -> Iterator[pa.RecordBatch]:
+    """What a commit of ``branch`` would take, as ENTRIES; of a path that would go, the rest is null."""
+    found = server.changes(branch)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        while some := [(path, kind) for path, kind, _ in islice(found, TOGETHER)]:
+            there = [path for path, kind in some if kind != REMOVED]
+            served = dict(zip(there, threads.map(lambda path: server.served(branch, path), there), strict=True))
+            yield _entries(place, [(path, served.get(path)) for path, _ in some])
+
+
+def _entries(place: Namespace, rows: Sequence[tuple[str, Served | None]]) -> pa.RecordBatch:
+    inside = place.inside(pa.array([one.address if one else "" for _, one in rows], pa.string())).to_pylist()
+    told: list[dict[str, Any]] = []
+    for (path, one), address in zip(rows, inside, strict=True):
+        kind = AddressType.FULL if address is None else AddressType.RELATIVE
+        told.append(
+            {
+                "path": encode_path(path),
+                "address": one and (address or one.address),
+                "address_type": one and KINDS[kind],
+                "size": one and one.size,
+                "modified_at": one and one.seconds * 1_000_000_000,
+                "checksum": one and one.checksum,
+                "metadata": one and {},
+                "content_type": one and "",
+                "identity": one and b"",
+            }
+        )
+    return pa.RecordBatch.from_pylist(told, schema=ENTRIES)

@@ -85,6 +85,12 @@ def holder(tx: Transaction, repository: str) -> tuple[str, datetime] | None:
     return (str(row[0]), moment(row[1])) if row else None
 
 
+def fence_of(tx: Transaction, repository: str) -> int:
+    """The last fence that was given out; 0 if none ever was."""
+    row = tx.one("SELECT fence FROM locks WHERE repository = ?", repository)
+    return int(row[0]) if row else 0
+
+
 @contextmanager
 def held(database: Database, repository: str, *, run: str, leap: bool = False) -> Iterator[Lock]:
     """The lock for as long as the block runs, kept alive by a thread."""

@@ -128,13 +128,47 @@ TABLES = (
 )
 """What is remembered of work on repositories, wherever these are."""
 
+ELSEWHERE = (
+    """CREATE TABLE repositories (  -- those that are not ours, once somebody has opened them
+        uid TEXT PRIMARY KEY,
+        uri TEXT NOT NULL,
+        secret TEXT NOT NULL,     -- signs plans
+        made_at {int} NOT NULL,
+        clock_right_at {int},     -- when somebody last said that the clock is
+        quiet_since {int},        -- a gap that a clock may have jumped over
+        quiet_seen_at {int}
+    )""",
+    """CREATE TABLE revisions (     -- what refs were seen at, and orders to keep: each is a move
+        repository TEXT NOT NULL,
+        number {int} NOT NULL,
+        mark TEXT NOT NULL,
+        refs TEXT NOT NULL,       -- what tells these refs from others
+        commits TEXT NOT NULL,    -- where the commits that there were are listed
+        seen_at {int} NOT NULL,
+        PRIMARY KEY (repository, number)
+    )""",
+)
+"""What a lake knows of its own repositories, and others do not tell."""
+
 
 def share_deletes(_tx: Transaction, run: Run) -> None:
     """Sweeps share one budget of deletes. An older desilt that is still open knows of no limit, and needs none."""
     run("CREATE TABLE delete_budgets (repository TEXT PRIMARY KEY, given_out {int} NOT NULL, as_of {int} NOT NULL)")
 
 
-STEPS: tuple[Step, ...] = (share_deletes,)
+def know_elsewhere(_tx: Transaction, run: Run) -> None:
+    """Repositories of others are known by name, with what was seen of their refs."""
+    run(
+        "CREATE TABLE repositories (uid TEXT PRIMARY KEY, uri TEXT NOT NULL, secret TEXT NOT NULL, "
+        "made_at {int} NOT NULL, clock_right_at {int}, quiet_since {int}, quiet_seen_at {int})"
+    )
+    run(
+        "CREATE TABLE revisions (repository TEXT NOT NULL, number {int} NOT NULL, mark TEXT NOT NULL, "
+        "refs TEXT NOT NULL, commits TEXT NOT NULL, seen_at {int} NOT NULL, PRIMARY KEY (repository, number))"
+    )
+
+
+STEPS: tuple[Step, ...] = (share_deletes, know_elsewhere)
 """From each version to the next, for databases of records alone."""
 
 
@@ -151,7 +185,7 @@ class Schema:
         return 1 + len(self.steps)
 
 
-RECORDS = Schema("records", (SETTINGS, *TABLES), STEPS)
+RECORDS = Schema("records", (SETTINGS, *TABLES, *ELSEWHERE), STEPS)
 """A database for repositories that are not lakes."""
 
 VERSION = RECORDS.version

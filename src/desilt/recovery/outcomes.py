@@ -17,7 +17,6 @@ from desilt.domain.times import IN_FLIGHT
 from desilt.errors import Conflict, NotFound, Unreadable, span
 from desilt.executors.executor import Watch
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
-from desilt.lake.gate import rule_of
 from desilt.lake.layout import LAYOUT
 from desilt.lake.repository import LakeRepository
 from desilt.objects import store_clock
@@ -27,6 +26,7 @@ from desilt.records import removals as tombstones
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
 from desilt.records.removals import State, Tombstone
+from desilt.repository.written import rule_of
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs import plan_files

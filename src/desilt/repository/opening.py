@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from desilt.errors import InvalidUri
 from desilt.repository.protocol import Repository
 
-KINDS = dict.fromkeys(
-    ("", "lake", "file", "s3", "gs", "az"), "desilt.lake.opening"
-)  # each has a function open_uri(uri, db) -> Opened
+KINDS = {
+    **dict.fromkeys(("", "lake", "file", "s3", "gs", "az"), "desilt.lake.opening"),
+    **dict.fromkeys(("lakefs", "lakefs+https", "lakefs+http"), "desilt.lakefs.opening"),
+}  # each has a function open_uri(uri, db) -> Opened
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -37,8 +38,8 @@ def open_uri(uri: str, *, db: str | None = None) -> Opened:
     kind = KINDS.get(match[1].lower() if match else "")
     if kind is None:
         raise InvalidUri(
-            f"{uri!r} is no kind of repository that is known here; write DIRECTORY#REPO, lake:///DIRECTORY#REPO "
-            "or s3://BUCKET/PREFIX#REPO"
+            f"{uri!r} is no kind of repository that is known here; write DIRECTORY#REPO, lake:///DIRECTORY#REPO, "
+            "s3://BUCKET/PREFIX#REPO or lakefs://REPO"
         )
     module: Any = import_module(kind)
     opened: Opened = module.open_uri(uri, db)

@@ -65,6 +65,9 @@ class Source(Protocol):
     def staged_entries(self, run: Run) -> StagedEntries:
         """The same as ``staged``, with paths and times; what a newer entry hides, too."""
 
+    def held_after_all(self, run: Run, going: Iterable[pa.Table]) -> HeldFile | None:
+        """Of what would go, as PLAN, what something holds that only a question about each can tell; None: nothing."""
+
     def uploads(self, run: Run, now: datetime) -> Uploads:
         """Addresses that somebody may still be writing to, or about to stage."""
 

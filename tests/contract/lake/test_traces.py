@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from desilt.lake import traces
-from desilt.records import ledger
+from desilt.lake.gate import TRACES
+from desilt.records import ledger, traces
 from desilt.records.ledger import RunRow, RunState
 
 DAY, TICK, TEN_MINUTES = timedelta(days=1), timedelta(microseconds=1), timedelta(minutes=10)
@@ -15,14 +15,14 @@ DAY, TICK, TEN_MINUTES = timedelta(days=1), timedelta(microseconds=1), timedelta
 def start(repo):
     """The last trace of making the repository."""
     with repo.database.read() as tx:
-        return traces.quiet_since(tx, repo.core, repo.clock() + 999 * DAY, ())
+        return traces.quiet_since(tx, repo.uid, repo.clock() + 999 * DAY, (), sources=TRACES)
 
 
 @pytest.fixture
 def quiet(repo):
     def ask(now, *others):
         with repo.database.read() as tx:
-            return traces.quiet_since(tx, repo.core, now, others)
+            return traces.quiet_since(tx, repo.uid, now, others, sources=TRACES)
 
     return ask
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from desilt.cache.ranges import CACHED, entries_of, entries_together, pointing_in
+from desilt.cache.ranges import CACHED, Below, entries_of, entries_together, pointing_in
 from desilt.domain.entry import AddressType, Entry
 from desilt.errors import CorruptTable
 from desilt.executors.executor import HERE
@@ -23,7 +23,7 @@ def found(*entries):
     ]
     keys = [b"%d" % n for n in range(len(values))]
     records = pa.RecordBatch.from_arrays([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=RAW)
-    rows = pointing_in(entry_columns(records), PREFIX, 7)
+    rows = pointing_in(entry_columns(records), Below(PREFIX), 7)
     assert rows.schema == CACHED
     assert set(rows["owner"].to_pylist()) <= {7}
     assert [b"%d" % size for size in rows["size_bytes"].to_pylist()] == rows["path"].to_pylist()
@@ -68,7 +68,7 @@ def test_small_ranges_are_decoded_together_each_with_its_owner_and_a_damaged_one
     tables = sorted(source.lists(source.snapshot(repo.clock()).in_time).ranges.values(), key=lambda one: one.id)
     assert len(tables) == 5
     alone = [entries_of(repo.ranges, listed, 3 + place) for place, listed in enumerate(tables)]
-    assert entries_together(repo.ranges, tables, 3).equals(pa.concat_tables(alone))
+    assert entries_together(repo.ranges, tables, 3, Below(repo.prefix)).equals(pa.concat_tables(alone))
 
     real = Ranges.read_together
 
@@ -80,5 +80,5 @@ def test_small_ranges_are_decoded_together_each_with_its_owner_and_a_damaged_one
 
     monkeypatch.setattr(Ranges, "read_together", damaged)
     with pytest.raises(CorruptTable) as raised:
-        entries_together(repo.ranges, tables, 0)
+        entries_together(repo.ranges, tables, 0, Below(repo.prefix))
     assert raised.value.name == tables[2].id

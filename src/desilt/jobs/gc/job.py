@@ -32,6 +32,7 @@ from desilt.repository.protocol import Repository
 from desilt.repository.sealed import Sealed, seal
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import Uploads
+from desilt.runs import plan_files
 from desilt.runs.plan import ONE_BRANCH, Evidence, Next, Plan
 from desilt.runs.report import Amount
 from desilt.runs.steps import RemoveObjects
@@ -91,9 +92,11 @@ def mark(work: Work[Options]) -> Mark:
     long_ago = closed(layout, repository.grace, work.now)
     until = {} if options.inventory else settling(layout, found, saved, uploads, long_ago)
 
+    served: list[HeldFile] = []  # that no list had, and that a second look found
+
     def judged() -> Counts | DamagedFiles:
         held = {
-            Reason.STAGED: staged.files,
+            Reason.STAGED: [*staged.files, *served],
             Reason.TICKET: [uploads.file],
             Reason.RESTORED: [restored],
             Reason.MARKED: [marked],
@@ -124,6 +127,11 @@ def mark(work: Work[Options]) -> Mark:
             source.distrust(answer.names)
             committed = read_committed(work, recorded)
             answer = judged()
+        if isinstance(answer, Counts):
+            going = (plan_files.read(repository.store, one, 0, one.rows) for one in answer.files)
+            if again := source.held_after_all(run, going):
+                served.append(again)
+                answer = judged()
         if isinstance(answer, DamagedFiles):
             if left := answer.names & {file.key for file in saved.pending}:
                 raise DamagedWatermark(min(left), "what it left pending is not what was written")

@@ -4,13 +4,14 @@ A machine and a directory share one clock. If it jumps, everything in the lake l
 old at once, and all that speaks against it is that nobody did anything in between.
 Whoever finds such a gap remembers it: what is done afterwards, by the same clock,
 covers it up.
+
+What was seen and said of a clock is in the row that a repository has in its database's table ``repositories``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from desilt.domain.times import CLOCK_MARGIN, microseconds, moment
-from desilt.lake.core import Core
 from desilt.records.database import Transaction
 
 GAP = timedelta(days=30)
@@ -18,35 +19,32 @@ LATELY = timedelta(
     days=7
 )  # where there was no run: what was done since, by a clock that has jumped, says nothing for it
 SOURCES = (
-    "SELECT created_at AS at FROM commits WHERE repository = ?",
-    "SELECT created_at AS at FROM branches WHERE repository = ?",
-    "SELECT created_at AS at FROM tags WHERE repository = ?",
     "SELECT made_at AS at FROM holds WHERE repository = ?",
     "SELECT set_at AS at FROM policies WHERE repository = ?",
     "SELECT started_at AS at FROM runs WHERE repository = ?",
     "SELECT ended_at AS at FROM runs WHERE repository = ?",
-    "SELECT dropped_at AS at FROM dropped WHERE repository = ?",
-    "SELECT opened_at AS at FROM partitions WHERE branch IN (SELECT uid FROM branches WHERE repository = ?)",
-    "SELECT expires_at - ticket_life AS at FROM tickets JOIN repositories ON uid = repository WHERE repository = ?",
 )
+"""Where every repository's records have the times of what was done; a kind of repository may know more."""
 MENDED = "quiet_seen_at > ? AND quiet_since >= ?"  # the clock is back where it was
 
 
-def quiet_since(tx: Transaction, core: Core, now: datetime, others: Iterable[datetime]) -> datetime | None:
+def quiet_since(
+    tx: Transaction, repository: str, now: datetime, others: Iterable[datetime], *, sources: Sequence[str]
+) -> datetime | None:
     """The last trace before a gap of more than thirty days that nobody has called right, if there is one.
 
     One that is remembered, or else the first since the last run. ``others`` are traces that the database does not know.
     """
     known = tx.one(
         f"SELECT quiet_since FROM repositories WHERE uid = ? AND quiet_since IS NOT NULL AND NOT ({MENDED})",
-        *(core.uid, *_mended(now)),
+        *(repository, *_mended(now)),
     )
     if known is not None:
         return moment(known[0])
     times = [microseconds(one) for one in (*others, now)]
-    traces = " UNION ALL ".join((*SOURCES, *["SELECT CAST(? AS BIGINT)"] * len(times)))
-    values = (*[core.uid] * len(SOURCES), *times)
-    begin = _last_run(tx, core.uid, now)
+    traces = " UNION ALL ".join((*sources, *["SELECT CAST(? AS BIGINT)"] * len(times)))
+    values = (*[repository] * len(sources), *times)
+    begin = _last_run(tx, repository, now)
     if begin is None:
         begin = _only(tx, f"SELECT MAX(at) FROM ({traces}) AS traces WHERE at < ?", *values, microseconds(now - LATELY))
     if begin is None:
@@ -55,14 +53,14 @@ def quiet_since(tx: Transaction, core: Core, now: datetime, others: Iterable[dat
         tx,
         "SELECT MIN(since) FROM (SELECT at, LAG(at) OVER (ORDER BY at) AS since "
         f"FROM ({traces}) AS traces WHERE at >= ? AND at <= ?) AS gaps WHERE at - since > ? AND at > ?",
-        *(*values, begin, microseconds(now), GAP // timedelta(microseconds=1), _called_right(tx, core.uid, now)),
+        *(*values, begin, microseconds(now), GAP // timedelta(microseconds=1), _called_right(tx, repository, now)),
     )
     return None if gap is None else moment(gap)
 
 
-def last(tx: Transaction, repository: str) -> datetime | None:
+def last(tx: Transaction, repository: str, *, sources: Sequence[str]) -> datetime | None:
     """The latest trace of anybody: later than now, it is one of a clock that was ahead, or now is behind."""
-    found = [_only(tx, f"SELECT MAX(at) FROM ({source}) AS traces", repository) for source in SOURCES]
+    found = [_only(tx, f"SELECT MAX(at) FROM ({source}) AS traces", repository) for source in sources]
     known = [one for one in found if one is not None]
     return moment(max(known)) if known else None
 

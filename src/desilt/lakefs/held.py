@@ -1,0 +1,155 @@
+"""What holds something by now: staged and committed, read again from the server.
+
+Nothing can be condemned there, so what was read before a plan is read again right before its objects go, and once more
+as soon as that is some seconds old. What commits hold that verdicts took into account need not be read twice: tables
+never change. Verdicts by rules are judged again by those, with refs as they are now.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from desilt.cache.ranges import Placed
+from desilt.columns.buckets import every
+from desilt.columns.files import Files
+from desilt.columns.hashing import Hashes, address_hash
+from desilt.columns.schemas import DIVIDER
+from desilt.domain.moved import Refs, kept_by_now
+from desilt.domain.times import CLOCK_MARGIN, seconds
+from desilt.errors import DamagedRun, WentBack
+from desilt.executors.executor import HERE
+from desilt.lakefs import history, unlisted
+from desilt.lakefs.core import Core
+from desilt.lakefs.layout import LAYOUT
+from desilt.lakefs.server_rules import SERVER, kept_by
+from desilt.lakefs.source import LakefsSource, staged_now
+from desilt.records import revisions
+from desilt.records.holds import HoldKind
+from desilt.repository.gate import Reliance, Rules
+from desilt.repository.policy import check_policy, manner
+from desilt.repository.snapshot import Revision, Snapshot
+from desilt.sstable.values import RangeData
+
+Flags = npt.NDArray[np.bool_]
+FRESH_SECONDS = 30.0  # for which a reading counts as one from right before
+
+
+class LakefsHeld:
+    """What is held by now, whatever verdicts have not taken into account."""
+
+    def __init__(
+        self,
+        core: Core,
+        run: str,
+        since: Revision,
+        relies_on: Reliance,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.generation = since.number
+        self._core, self._run, self._since, self._relies_on, self._clock = core, run, since, relies_on, clock
+        self._source = LakefsSource(core, HERE)
+        self._judged: set[str] | None = None
+        self._read: set[str] = set()  # tables
+        self._committed: Hashes = np.zeros(0, np.uint64)
+        self._now: Hashes = np.zeros(0, np.uint64)  # staged, or ordered to be kept
+        self._prefixes: tuple[str, ...] = ()
+        self._seen: Snapshot | None = None
+        self._began: float | None = None
+
+    def catch_up(self) -> None:
+        """Read all that may hold something, unless that was done a moment ago. Staged first: it moves to commits."""
+        if self._began is not None and self._clock() - self._began < FRESH_SECONDS:
+            return
+        began = self._clock()
+        staged = address_hash(staged_now(self._core))
+        seen = history.read(self._core, min(self._relies_on.at, self._core.clock()))
+        with self._core.records.read() as tx:
+            known = revisions.at(tx, self._core.uid, self._since.number)
+            if known is None or known.mark != self._since.mark:
+                raise WentBack(f"the records do not know revision {self._since.number}, which it saw", "plan again")
+            check_policy(tx, self._core.uid, self._run, self._relies_on)
+        self._add(self._holding(seen))
+        ordered = pa.array([hold.value for hold in seen.held(HoldKind.ADDRESS)], pa.string())
+        self._now = np.union1d(staged, address_hash(ordered))
+        self._prefixes = tuple(hold.value for hold in seen.held(HoldKind.PREFIX))
+        self._seen, self._began, self.generation = seen, began, seen.revision.number
+
+    def holds(self, rows: pa.Table) -> Flags:
+        """Which of a plan's rows are held, or so young that somebody may be about to."""
+        hashes = address_hash(rows["address"].combine_chunks())
+        found: Flags = np.isin(hashes, self._now) | np.isin(hashes, self._committed)
+        if self._prefixes and self._relies_on.rules is not None:
+            paths = [text.split(DIVIDER)[1:] for text in rows["detail"].to_pylist()]
+            found |= np.array([any(path.startswith(self._prefixes) for path in some) for some in paths], np.bool_)
+        if self._relies_on.rules is None or self._relies_on.judged is None:
+            found |= self._young(rows)
+        return found | self._served(rows.filter(pa.array(~found)), hashes)
+
+    def _served(self, rows: pa.Table, hashes: Hashes) -> Flags:
+        """Which a branch serves, though nothing lists it."""
+        assert self._seen is not None
+        heads = self._source.heads(self._seen)
+        tables = self._source.lists([self._seen.commits[one.head] for one in self._seen.branches]).ranges
+        placed = self._source.entries([tables[name] for name in sorted(tables)])
+        found: Flags = np.isin(hashes, address_hash(unlisted.served(self._core, heads, placed, rows)))
+        return found
+
+    def _young(self, rows: pa.Table) -> Flags:
+        """Which somebody may still be uploading, or about to link, by the times in their names or by the store's."""
+        before = self._core.clock() - self._core.grace - CLOCK_MARGIN
+        addresses = rows["address"].combine_chunks()
+        objects = LAYOUT.objects(addresses)
+        found: Flags = objects.copy()
+        found[objects] = LAYOUT.address_seconds(addresses.filter(pa.array(objects))) >= seconds(before)
+        return found | np.array([at is None or at >= before for at in rows["modified_at"].to_pylist()], np.bool_)
+
+    def _holding(self, seen: Snapshot) -> dict[str, RangeData]:
+        """The tables whose entries hold, but for those that verdicts took into account."""
+        rules = self._relies_on.rules if self._relies_on.judged is not None else None
+        if rules is None or rules.job == SERVER:
+            kept = seen.commits.keys() if rules is None else kept_by(rules.document, seen, self._relies_on.at)
+            found = self._source.lists([seen.commits[name] for name in sorted(kept)]).ranges
+            return {name: found[name] for name in found.keys() - self._known()}
+        ordered = {hold.value for hold in seen.held(HoldKind.REF)} & seen.commits.keys()
+        return self._source.lists([seen.commits[name] for name in sorted(ordered)]).ranges | self._moved(rules, seen)
+
+    def _moved(self, rules: Rules, seen: Snapshot) -> dict[str, RangeData]:
+        """What refs that moved since the plan keep by now, but for what was judged with their bases."""
+        then = Refs(rules.branches, rules.tags)
+        now = Refs({branch.name: branch.head for branch in seen.branches}, {tag.name: tag.target for tag in seen.tags})
+        new = history.made_since(self._core, self._since, seen)
+        if now == then and not new:
+            return {}
+        found: dict[str, RangeData] = {}
+        for one in kept_by_now(manner(rules), then, now, parents=seen.parents, new=new):
+            bases = {listed.id for base in one.bases for listed in self._source.tables_of(seen.commits[base])}
+            mine = self._source.tables_of(seen.commits[one.commit])
+            found |= {listed.id: listed for listed in mine if listed.id not in bases}
+        return found
+
+    def _add(self, tables: dict[str, RangeData]) -> None:
+        new = [tables[name] for name in sorted(tables.keys() - self._read)]
+        for placed in self._source.entries(new) if new else ():
+            self._committed = np.union1d(self._committed, self._hashes(placed))
+        self._read |= tables.keys()
+
+    def _hashes(self, placed: Placed) -> Hashes:
+        opened = Files(self._core.store)
+        found = [opened.hashes([placed.held], bucket) for bucket in every(placed.file.buckets)]
+        return np.concatenate([np.zeros(0, np.uint64), *found])
+
+    def _known(self) -> set[str]:
+        """The tables that verdicts took into account; none, where nobody vouches for any."""
+        judged = self._relies_on.judged
+        if judged is None:
+            return set()
+        if self._judged is None:
+            data = judged.read(self._core.store)
+            if data is None:
+                raise DamagedRun(judged.key, "is not what was planned")
+            self._judged = set(data.decode().split())
+        return self._judged

@@ -1,0 +1,91 @@
+"""History as the server has it at one moment, with people's orders; counted here, since the server does not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from desilt.domain.times import moment
+from desilt.errors import Unreadable
+from desilt.lakefs import dump
+from desilt.lakefs.core import Core
+from desilt.lakefs.server import DumpedRefs
+from desilt.records import holds, revisions
+from desilt.records.revisions import SeenRefs
+from desilt.repository.snapshot import Revision, Snapshot, Use
+
+
+def read(core: Core, now: datetime, *, uses: bool = False) -> Snapshot:
+    """All of it, checked; a hold counts if it does at ``now`` or by the clock."""
+    refs = core.server.dump()
+    seen = dump.read(core.table, refs, default_branch=core.default_branch).snapshot
+    with core.records.read() as tx:
+        last = revisions.newest(tx, core.uid)
+    if last is not None and last.commits not in ("", refs.commits):
+        _check_whole(core, last, seen)
+    with core.records.write() as tx:
+        found = revisions.see(tx, core.uid, _mark(refs), refs.commits, now=core.clock())
+        orders = [hold for hold in holds.every(tx, core.uid) if hold.counts(min(now, core.clock()))]
+    whole = replace(seen, revision=Revision(found.number, found.mark), holds=tuple(orders))
+    return replace(whole, uses=_uses(core, whole)) if uses else whole
+
+
+def made_since(core: Core, since: Revision, seen: Snapshot) -> set[str]:
+    """The commits of ``seen`` that were not there at ``since``."""
+    with core.records.read() as tx:
+        then = revisions.at(tx, core.uid, since.number)
+    if then is None or not then.commits:
+        return set(seen.commits)
+    return seen.commits.keys() - dump.commit_ids(core.table, then.commits)
+
+
+def resolve(core: Core, now: Callable[[], datetime], ref: str) -> str:
+    """The commit that a branch, a tag or an id means; anything else the server must know."""
+    seen = read(core, now())
+    named = {tag.name: tag.target for tag in seen.tags} | {branch.name: branch.head for branch in seen.branches}
+    if ref in named or ref in seen.commits:
+        return named.get(ref, ref)
+    return core.server.commit_of(ref)
+
+
+def _check_whole(core: Core, last: SeenRefs, seen: Snapshot) -> None:
+    """A server never loses commits: where one is gone that was seen before, it was restored, or made anew."""
+    lost = dump.commit_ids(core.table, last.commits) - seen.commits.keys()
+    if lost:
+        raise Unreadable(
+            f"commit {min(lost)} and {len(lost) - 1:,} more that {core.name!r} had are missing from the server's dump: "
+            "was it restored from a copy? Nothing is removed until they are back; see `desilt lakefs adopt --help`"
+        )
+
+
+def _mark(refs: DumpedRefs) -> str:
+    return " ".join((refs.commits or "-", refs.branches or "-", refs.tags or "-"))
+
+
+def _uses(core: Core, seen: Snapshot) -> dict[str, Use]:
+    """Nobody tells when a branch was made or uploaded to; but how long it was seen where it is, and what is staged."""
+    since = _there_since(core, {branch.name: branch.head for branch in seen.branches})
+    return {branch.name: Use(since[branch.name], protects(core, branch.name)) for branch in seen.branches}
+
+
+def protects(core: Core, branch: str) -> str:
+    """Why a branch must not be deleted; "" if nothing is known."""
+    if branch == core.default_branch:
+        return "it is the default branch"
+    return "it has staged entries" if core.server.is_dirty(branch) else ""
+
+
+def _there_since(core: Core, heads: Mapping[str, str]) -> dict[str, datetime]:
+    """Since when each branch was seen at its head, looking back; one that was never seen before, since now."""
+    since = dict.fromkeys(heads, core.clock())
+    with core.records.read() as tx:
+        rows = [(found, moment(at)) for found, at in revisions.back(tx, core.uid)]
+    unmoved, last = set(heads), ""
+    for found, at in rows:
+        branches = found.refs.split(" ")[1] if found.refs else ""
+        if branches != last:
+            then, last = dump.heads(core.table, "" if branches == "-" else branches), branches
+            unmoved = {name for name in unmoved if then.get(name) == heads[name]}
+        since |= dict.fromkeys(unmoved, at)
+        if not unmoved:
+            break
+    return since

@@ -1,0 +1,66 @@
+"""Holds made and lifted, and policies set, in desilt's own records: each a move, so that no batch can pass it by."""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from desilt.domain.names import check_text
+from desilt.errors import NotFound
+from desilt.inventory.listing import stored_at
+from desilt.lakefs import history
+from desilt.lakefs.core import PREFIX, Core
+from desilt.records import holds, locks, policies, revisions
+from desilt.records.holds import Hold, HoldKind
+from desilt.repository import lease
+
+ID_BYTES = 4
+
+
+class LakefsOrders:
+    """Of one repository of a server. They count for whoever has these records, and others are refused."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def add(self, kind: HoldKind, value: str, *, reason: str, until: datetime | None) -> Hold:
+        """A ref is held as the commit that it has now."""
+        core = self._core
+        self._check()
+        named = value
+        if kind is HoldKind.ADDRESS and stored_at(core.store, PREFIX + value) is None:
+            raise NotFound("object", value, "see `lakectl fs stat` for the address of a path")
+        if kind is HoldKind.REF:
+            named = history.resolve(core, core.clock, value)
+        if kind is HoldKind.PREFIX:
+            check_text("a prefix", value)
+        with core.records.write() as tx:
+            number = revisions.order(tx, core.uid, now=core.clock())
+            made = Hold(secrets.token_hex(ID_BYTES), kind, named, reason, core.clock(), until, number)
+            holds.add(tx, core.uid, made)
+        return made
+
+    def lift(self, hold_id: str) -> None:
+        self._check()
+        with self._core.records.write() as tx:
+            holds.remove(tx, self._core.uid, hold_id)
+            revisions.order(tx, self._core.uid, now=self._core.clock())
+
+    def every(self) -> list[Hold]:
+        with self._core.records.read() as tx:
+            return holds.every(tx, self._core.uid)
+
+    def set_policy(self, job: str, document: Mapping[str, Any], agreed: Iterable[str]) -> datetime:
+        self._check()
+        now = self._core.clock()
+        with self._core.records.write() as tx:
+            policies.write(tx, self._core.uid, job, document, agreed, at=now)
+            revisions.order(tx, self._core.uid, now=now)
+        return now
+
+    def _check(self) -> None:
+        """An order in records that do not count would keep nothing."""
+        core = self._core
+        with core.records.read() as tx:
+            fence = locks.fence_of(tx, core.uid)
+        lease.check(lease.newest(core.store, PREFIX), core.records_name, fence)

@@ -1,0 +1,71 @@
+"""A repository of a lakeFS server, as the engine sees one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from desilt.executors.executor import Executor
+from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.editor import LakefsEditor
+from desilt.lakefs.gate import LakefsGate
+from desilt.lakefs.layout import LAYOUT
+from desilt.lakefs.orders import LakefsOrders
+from desilt.lakefs.settings import Settings
+from desilt.lakefs.source import LakefsSource
+from desilt.lakefs.witness import LakefsWitness
+from desilt.records.passwords import without_password
+from desilt.repository.hard_delete import HardDelete
+
+REFUSED = {
+    "expire": "a lakeFS server lets nobody change its commits, so its history cannot be made shorter; "
+    "`desilt gc --rules server` frees what its rules let go",
+    "collect": "a lakeFS server lets nobody take its commits away; `desilt gc --rules server` frees what only old "
+    "commits have",
+    "retention": "a lakeFS server has no marks that would hide an object before it goes; use `desilt lifecycle`, "
+    "which moves to the trash",
+    "harddelete": "a lakeFS server does not tell when the last that pointed to an object goes; use `desilt gc`",
+}
+"""Jobs that cannot be done there, and why."""
+
+
+class LakefsRepository:
+    """One repository of a server, its objects where the server keeps them, its records in a database of ours."""
+
+    hard_delete: HardDelete | None = None
+    refuses: Mapping[str, str] = REFUSED
+    prefix = PREFIX
+    layout = LAYOUT
+
+    def __init__(self, core: Core, settings: Settings) -> None:
+        self._core, self._settings = core, settings
+        self.name, self.uid, self.default_branch = core.name, core.uid, core.default_branch
+        self.store, self.clock, self.records = core.store, core.clock, core.records
+        self.secret, self.grace = core.secret, core.grace
+        self.uri = core.place.uri.rstrip("/") + "/"
+        self.gate, self.editor, self.orders = LakefsGate(core), LakefsEditor(core), LakefsOrders(core)
+        self.witness = LakefsWitness(core)
+
+    @property
+    def argument(self) -> str:
+        scheme, _, rest = self._settings.endpoint.partition("://")
+        return f"lakefs+{scheme}://{rest}/{self.name}"
+
+    def source(self, executor: Executor) -> LakefsSource:
+        return LakefsSource(self._core, executor)
+
+    @property
+    def handle(self) -> "LakefsHandle":
+        return LakefsHandle(self._settings, self.store.uri, without_password(self.records.url))
+
+
+@dataclass(frozen=True, slots=True)
+class LakefsHandle:
+    """Where a repository is, in words that can be sent to another process; it finds secrets for itself."""
+
+    settings: Settings
+    store: str
+    records: str
+
+    def __call__(self) -> LakefsRepository:
+        from desilt.lakefs.opening import opened  # which opens what is defined here
+
+        return opened(self)

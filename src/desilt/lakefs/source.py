@@ -1,0 +1,211 @@
+"""A server's repository as a source: what holds addresses, and what is stored."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.cache import metaranges, ranges
+from desilt.cache.metaranges import Lists
+from desilt.cache.ranges import CACHED, Placed
+from desilt.columns.buckets import hashed
+from desilt.columns.files import HeldFile, put, put_addresses
+from desilt.columns.hashing import address_hash
+from desilt.columns.pins import POINTERS
+from desilt.domain.entry import after_prefix, decode_path, encode_prefix
+from desilt.domain.history import Commit
+from desilt.domain.run import Run
+from desilt.executors.executor import Executor
+from desilt.inventory import listing
+from desilt.inventory.listing import Inventory, Span
+from desilt.lakefs import history, staged, unlisted
+from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.layout import DATA, GROUP
+from desilt.lakefs.unlisted import Head
+from desilt.repository.snapshot import Snapshot
+from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
+from desilt.sstable.columns import ENTRIES, entry_columns
+from desilt.sstable.ranges import FOLDER as RANGES
+from desilt.sstable.values import RangeData
+
+READINGS = 2  # of what is staged: it is no snapshot, and what moves behind one reading is seen by the other
+OBJECTS_TO_A_PARTITION = 2_000  # about: at most 50,000, within an hour
+ROOT = (  # where very old objects lie: all that is neither the server's nor ours, nor in the folder of objects
+    Span("", "", "_desilt/"),
+    Span("", "_desilt0", "_lakefs/"),
+    Span("", "_lakefs0", DATA),
+    Span("", "data0", "g"),
+)
+
+
+class LakefsSource:
+    """Read by ``executor``."""
+
+    def __init__(self, core: Core, executor: Executor) -> None:
+        self._core, self._executor = core, executor
+
+    # ---- what holds
+
+    def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
+        return history.read(self._core, now, uses=uses)
+
+    def staged(self, run: Run) -> Staged:
+        """What the server lists as uncommitted, in any of two readings."""
+        found = [staged_now(self._core) for _ in range(READINGS)]
+        addresses = pa.chunked_array([pc.unique(pa.concat_arrays(found))], pa.string())
+        file = self._put(run, "staged", addresses)
+        return Staged([file], file.rows, {GROUP: "all branches"})
+
+    def held_after_all(self, run: Run, going: Iterable[pa.Table]) -> HeldFile | None:
+        rows = [one.select(["address", "size_bytes"]) for one in going]
+        if not rows:
+            return None
+        seen = self.snapshot(run.now)
+        heads = self.heads(seen)
+        tables = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
+        placed = self.entries([tables[name] for name in sorted(tables)])
+        found = unlisted.served(self._core, heads, placed, pa.concat_tables(rows).combine_chunks())
+        return self._put(run, "served", pa.chunked_array([found])) if len(found) else None
+
+    def heads(self, seen: Snapshot) -> list[Head]:
+        """Every branch with the ranges of its commit."""
+        lists = self.lists([seen.commits[branch.head] for branch in seen.branches])
+        found = []
+        for branch in seen.branches:
+            names = lists.of.get(seen.commits[branch.head].metarange, [])
+            found.append(Head(branch.name, frozenset(names), sum(lists.ranges[name].count for name in names)))
+        return found
+
+    def uploads(self, run: Run, _now: datetime) -> Uploads:
+        """Nobody can know of them: age is what keeps them."""
+        return Uploads(self._put(run, "tickets", []), {})
+
+    def dropped(self, run: Run, _since: datetime | None) -> HeldFile:
+        """A server does not tell."""
+        return self._put(run, "dropped", [])
+
+    def _put(self, run: Run, name: str, addresses: Sequence[str] | pa.ChunkedArray) -> HeldFile:
+        return put_addresses(self._core.store, f"{PREFIX}{run.folder}inputs/{name}.parquet", addresses)
+
+    # ---- tables
+
+    def lists(self, commits: Iterable[Commit]) -> Lists:
+        wanted = [commit.metarange for commit in commits]
+        return metaranges.lists(self._executor, self._core.store, self._core.ranges, wanted)
+
+    def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
+        core = self._core
+        return ranges.placed(self._executor, core.store, PREFIX, tables, source=RANGES, place=core.place)
+
+    def distrust(self, damaged: Iterable[str]) -> None:
+        for key in damaged:
+            ranges.distrust(self._core.store, key)
+
+    def tables_of(self, commit: Commit) -> Sequence[RangeData]:
+        return self._core.ranges.metarange(commit.metarange)
+
+    def rows_of(self, table: RangeData) -> pa.RecordBatch:
+        return entry_columns(self._core.ranges.read(table), table.id)
+
+    # ---- what is stored
+
+    def inventory(
+        self, run: Run, *, groups: Sequence[str] | None = None, newer_than: Mapping[str, str] | None = None
+    ) -> Inventory:
+        core, folder = self._core, f"{run.folder}inputs/inventory/"
+        found = listing.take(
+            self._executor,
+            core.store,
+            PREFIX,
+            folder,
+            data="",
+            branches=[GROUP] if groups is None else groups,
+            newer_than=newer_than,
+            about=lambda folders: OBJECTS_TO_A_PARTITION * len(folders),
+        )
+        if groups is None and not newer_than:  # nothing new comes to lie in the root
+            found = Inventory(found.listed + self._in_root(folder), found.partitions)
+        return found
+
+    def _in_root(self, folder: str) -> list[listing.Listed]:
+        piece = listing.ListingPiece(self._core.store.uri, PREFIX, ROOT, f"{PREFIX}{folder}root")
+        return listing.list_stretch(piece)
+
+    def groups(self) -> list[str]:
+        return [GROUP]
+
+    def group_names(self) -> dict[str, str]:
+        return {GROUP: "all branches"}
+
+    def folders(self, groups: Iterable[str]) -> list[str]:
+        return [part for group in groups for part in listing.partitions(self._core.store, PREFIX, group)]
+
+    def since_copy(self) -> datetime | None:
+        return None
+
+    def check_inventory(self, folders: Iterable[str]) -> None:
+        """A server says nothing of what it has put where."""
+
+    def released_since(self, _since: datetime) -> set[str]:
+        """A server does not tell; nothing is collected there that this would spare."""
+        return set()
+
+    # ---- what people ask for
+
+    def resolve(self, ref: str) -> str:
+        return history.resolve(self._core, self._core.clock, ref)
+
+    def paths(self, prefix: str) -> Iterator[str]:
+        core, start = self._core, encode_prefix(prefix)
+        stop = after_prefix(start)
+        for branch in self.staged_branches():
+            yield from (path for path, kind, _ in core.server.changes(branch) if path.startswith(prefix))
+        for listed in self.lists(self.snapshot(core.clock()).in_time).ranges.values():
+            if listed.max_key >= start and (stop is None or listed.min_key < stop):
+                for batch in core.ranges.table(listed.id).scan(start, stop):
+                    yield from (decode_path(key) for key in batch["key"].to_pylist())
+
+    def staged_branches(self) -> list[str]:
+        seen = self.snapshot(self._core.clock())
+        return [branch.name for branch in seen.branches if self._core.server.is_dirty(branch.name)]
+
+    def changes_on(self, branch: str) -> Iterator[pa.RecordBatch]:
+        return staged.changes(self._core.server, self._core.place, branch)
+
+    def staged_pointers(self) -> Pointers:
+        names, found = list[str](), [POINTERS.empty_table()]
+        for branch, rows in self._staged():
+            place = np.full(rows.num_rows, len(names), np.int64)
+            found.append(pa.table([address_hash(rows["address"]), place, rows["size_bytes"]], schema=POINTERS))
+            names.append(branch)
+        return Pointers(tuple(names), pa.concat_tables(found).combine_chunks())
+
+    def staged_entries(self, run: Run) -> StagedEntries:
+        names, found = list[str](), [CACHED.empty_table()]
+        for branch, rows in self._staged():
+            owners = pa.array(np.full(rows.num_rows, len(names), np.int32))
+            found.append(rows.set_column(rows.schema.get_field_index("owner"), "owner", owners))
+            names.append(branch)
+        key = f"{PREFIX}{run.folder}inputs/entries/part-00000.parquet"
+        file = put(self._core.store, key, hashed(pa.concat_tables(found).combine_chunks()))
+        return StagedEntries([file], tuple(names), file.rows)
+
+    def _staged(self) -> Iterator[tuple[str, pa.Table]]:
+        """Branch by branch, what is staged there and lies inside, as CACHED."""
+        for branch in self.staged_branches():
+            some = pa.Table.from_batches(self.changes_on(branch), ENTRIES)
+            put_there = some.filter(pc.is_valid(some["address"])).combine_chunks()
+            rows = [ranges.pointing_in(batch, self._core.place, 0) for batch in put_there.to_batches()]
+            if table := pa.concat_tables([CACHED.empty_table(), *rows]):
+                yield branch, table
+
+
+def staged_now(core: Core) -> pa.Array:
+    """The addresses inside that the server lists as uncommitted, in one reading."""
+    found = staged.addresses(core.store, PREFIX, core.server.uncommitted()).combine_chunks()
+    whole = pc.match_substring(found, "://")
+    if not pc.any(whole, min_count=0).as_py():
+        return found
+    return pa.concat_arrays([found.filter(pc.invert(whole)), core.place.inside(found.filter(whole)).drop_null()])

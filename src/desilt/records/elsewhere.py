@@ -1,0 +1,42 @@
+"""Repositories that are not ours, as these records know them."""
+
+import secrets
+from datetime import datetime
+
+from desilt.domain.times import microseconds
+from desilt.records.database import Database
+
+SECRET_BYTES = 32
+RECORDS = "records"  # the setting that tells this database from any other
+
+
+def secret_of(database: Database, uid: str, uri: str, *, now: datetime) -> str:
+    """What signs the plans of a repository; made when it is first opened."""
+    with database.read() as tx:
+        row = tx.one("SELECT secret FROM repositories WHERE uid = ?", uid)
+    if row is not None:
+        return str(row[0])
+    with database.write() as tx:
+        tx.execute(
+            "INSERT INTO repositories (uid, uri, secret, made_at) VALUES (?, ?, ?, ?) ON CONFLICT (uid) DO NOTHING",
+            *(uid, uri, secrets.token_hex(SECRET_BYTES), microseconds(now)),
+        )
+        row = tx.one("SELECT secret FROM repositories WHERE uid = ?", uid)
+    assert row is not None
+    return str(row[0])
+
+
+def name_of(database: Database) -> str:
+    """What tells this database from any other, wherever it is moved to."""
+    with database.read() as tx:
+        row = tx.one("SELECT value FROM settings WHERE key = ?", RECORDS)
+    if row is not None:
+        return str(row[0])
+    with database.write() as tx:
+        tx.execute(
+            "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
+            *(RECORDS, secrets.token_hex(8)),
+        )
+        row = tx.one("SELECT value FROM settings WHERE key = ?", RECORDS)
+    assert row is not None
+    return str(row[0])
