@@ -147,6 +147,18 @@ def test_only_a_sweep_takes_commits_or_edits_them():
     assert made == {("lake/editor.py", "CommitsCollected"), ("lake/editor.py", "HistoryEdited")}
 
 
+BELOW_THE_SEAM = (
+    "lake/",
+    "lakefs/",
+    "records/",
+    "repository/written",
+    "recovery/",
+    "testing/",
+    "columns/",
+    "inventory/",
+)
+
+
 def test_only_a_sweep_asks_for_history_to_be_changed_or_a_batch_to_be_condemned():
     """Through the seam: an editor and a gate are used by sweeps alone."""
     asking = {
@@ -156,7 +168,9 @@ def test_only_a_sweep_asks_for_history_to_be_changed_or_a_batch_to_be_condemned(
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("condemn", "take", "delete_refs")
-        and not name.startswith(("lake/", "records/", "recovery/", "testing/", "columns/", "inventory/"))
+        and not name.startswith(
+            ("lake/", "lakefs/", "records/", "repository/written", "recovery/", "testing/", "columns/", "inventory/")
+        )
     }
     asking = {(name, what) for name, what in asking if not (what == "take" and not name.startswith("sweep/commits"))}
     assert {name for name, _ in asking} == {"sweep/batches.py", "sweep/commits.py", "sweep/steps.py"}

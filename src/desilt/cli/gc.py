@@ -15,11 +15,12 @@ from desilt.cli.params import SPAN
 from desilt.cli.place import with_executor
 from desilt.executors.executor import Executor
 from desilt.jobs.gc import job as uncommitted
+from desilt.jobs.gc.options import Options
 from desilt.repository.protocol import Repository
 from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
-USUAL = uncommitted.Options()
+USUAL = Options()
 
 
 @click.group(cls=DesiltGroup)
@@ -46,6 +47,14 @@ def with_scope(command: Command) -> Command:
         default=USUAL.dropped_for,
         help="Leave alone what was staged until then: somebody may be reading it.  [1d]",
     )
+    @click.option(
+        "--rules",
+        type=click.Choice(["server"]),
+        help="On a lakeFS server: also what only commits have that its own rules (gc_rules) let go.",
+    )
+    @click.option(
+        "--tags", type=click.Choice(["hold"]), help="With --rules: what tags name stays, which the server ignores."
+    )
     @with_ask
     @with_limits
     @functools.wraps(command)
@@ -57,6 +66,8 @@ def with_scope(command: Command) -> Command:
         inventory: str | None,
         max_inventory_age: timedelta,
         dropped_for: timedelta,
+        rules: str | None,
+        tags: str | None,
         **rest: Any,
     ) -> None:
         scoped = {
@@ -66,6 +77,8 @@ def with_scope(command: Command) -> Command:
             "max_inventory_age": max_inventory_age,
             "dropped_for": dropped_for,
             "after_restore": limits.after_restore,
+            "rules": rules,
+            "tags": tags,
         }
         command(*values, ask=scoped, limits=limits, **rest)
 

@@ -39,7 +39,7 @@ purge_option = click.option(
 )
 
 
-def purging(action: str = Action.DELETE) -> str:
+def purging(action: str | None = None) -> str:
     """The action of whoever wants versions purged, and ``action`` besides."""
     if action == Action.TRASH:
         raise click.UsageError("--purge-versions leaves nothing to restore: leave it out, or --to trash")
@@ -63,13 +63,14 @@ def with_ask(command: Command) -> Command:
         "--to",
         "action",
         type=click.Choice([one.value for one in CHOICES]),
-        default=Action.DELETE.value,
-        show_default=True,
-        help="The trash can be restored from; on S3 that costs a copy of each object.",
+        help="The trash can be restored from; on S3 that costs a copy of each object.  [delete; on a lakeFS server, "
+        "trash for what is committed]",
     )
     @purge_option
     @functools.wraps(command)
-    def wrapped(*values: Any, full: bool, now: datetime | None, action: str, purge_versions: bool, **rest: Any) -> None:
+    def wrapped(
+        *values: Any, full: bool, now: datetime | None, action: str | None, purge_versions: bool, **rest: Any
+    ) -> None:
         chosen = purging(action) if purge_versions else action
         command(*values, ask={"now": now, "full": full, "action": chosen}, **rest)
 
@@ -122,7 +123,7 @@ def plan_and_show(
     job: Job[Any], repository: Repository, executor: Executor, ask: Words, limits: Limits, *, as_json: bool
 ) -> None:
     """Plan, then say what would go, what stays, and how to go on."""
-    report = plan(job, repository, executor, job.ask(**ask), limits)
+    report = plan(job, repository, executor, job.asked(repository, **ask), limits)
     note(report)
     executor.watch.ends()
     if as_json:
@@ -137,7 +138,7 @@ def run_and_show(
 ) -> None:
     """Plan and sweep, say what came of it, and leave with the exit code that it deserves."""
     with ways_past(), told_in_json(repository, as_json=as_json):
-        reports = run(job, repository, executor, job.ask(**ask), limits)
+        reports = run(job, repository, executor, job.asked(repository, **ask), limits)
     note(*reports)
     executor.watch.ends()
     for finished in reports[:-1]:

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +16,7 @@ from desilt.executors.executor import Executor, Watch
 from desilt.jobs.options import options_of, told
 from desilt.logs import logger
 from desilt.records.ledger import BatchRow
+from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository
 from desilt.repository.source import Source
 from desilt.runs.history import HistoryChange
@@ -165,6 +166,7 @@ class Job(Generic[O]):
     publish: Callable[[Repository, Plan, Sequence[BatchRow]], None] = nothing_more  # for others, once swept
     first: Callable[[Sweep], None] = nothing_first  # before anything is refused, and whatever is
     check: Callable[[Repository, O, bool], None] = nothing_wrong  # refuses options that do not fit; True: said twice
+    committed: Callable[[O], bool] | None = None  # whether a run with such options removes what commits have
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -173,9 +175,20 @@ class Job(Generic[O]):
 
     def request(self, repository: Repository, *, confirm: bool, **words: Any) -> Request[O]:
         """What is asked of it in ``repository``, if it fits; ``confirm`` is a yes to what should be said twice."""
-        asked = self.ask(**words)
+        asked = self.asked(repository, **words)
         self.check(repository, asked.options, confirm)
         return asked
+
+    def asked(self, repository: Repository, **words: Any) -> Request[O]:
+        """A request, from words; what is committed goes to the trash, unless people say otherwise, where age alone
+        does not protect it from being held again.
+        """
+        request = self.ask(**words)
+        committed = self.traits.committed if self.committed is None else self.committed(request.options)
+        fenced = repository.gate.safety is not Safety.GRACE or not committed
+        if words.get("action") is not None or fenced or self.traits.no_way_back or not self.traits.removes:
+            return request
+        return replace(request, action=Action.TRASH)
 
     def ask(
         self,

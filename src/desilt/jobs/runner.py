@@ -54,7 +54,7 @@ def plan(
     The report says what guards would say to a sweep with ``limits``, once as much as ``before`` has gone.
     """
     probed = store_clock.last_asked(repository.store)
-    job, wanted = registry.trusted(job), request or job.ask()
+    job, wanted = registry.trusted(job), request or job.asked(repository)
     opened = open_run(repository, job.name, now=wanted.now)
     with under_way(opened.id):
         return _plan(job, repository, executor, wanted, opened, probed, limits, before)[1]
@@ -69,7 +69,7 @@ def run(
 ) -> list[Report]:
     """Finish what an earlier run left unfinished, then plan and sweep; a report of each."""
     probed = store_clock.last_asked(repository.store)
-    job, wanted = registry.trusted(job), request or job.ask()
+    job, wanted = registry.trusted(job), request or job.asked(repository)
     opened = open_run(repository, job.name, now=wanted.now)
     with under_way(opened.id), locks.held(repository.records, repository.uid, run=opened.id) as lock:
         repository.gate.settle_moves()  # a run that was cut off as it began is one to be finished

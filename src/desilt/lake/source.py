@@ -13,6 +13,7 @@ from desilt.domain.address import PARTITION_OBJECTS
 from desilt.domain.entry import after_prefix, decode_path, encode_prefix
 from desilt.domain.history import Commit
 from desilt.domain.run import Run
+from desilt.errors import BadRequest
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory
@@ -22,7 +23,7 @@ from desilt.lake.core import Core
 from desilt.lake.layout import DATA, folder_parts
 from desilt.lake.vanished import telling_gone
 from desilt.repository.snapshot import Snapshot
-from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
+from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import entry_columns
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
@@ -37,6 +38,9 @@ class LakeSource:
     def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
         with self._core.database.read() as tx:
             return reader.read(tx, self._core, now, uses=uses)
+
+    def kept_by_rules(self, _seen: Snapshot, _now: datetime, *, tags: bool) -> KeptByRules:  # noqa: ARG002
+        raise BadRequest("only a lakeFS server has rules of its own; see `desilt lifecycle`, `expire` and `collect`")
 
     def staged(self, run: Run) -> Staged:
         """Everything staged on every branch, from one snapshot, written into the run's folder."""

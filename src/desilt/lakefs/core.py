@@ -16,7 +16,7 @@ PREFIX = ""  # the store begins where the repository does
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class LakefsCore:
     """One repository: its server, its place in a store, and what is on record of it."""
 
     server: Server

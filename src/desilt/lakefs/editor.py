@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from desilt.errors import BadRequest
 from desilt.lakefs import history
-from desilt.lakefs.core import Core
+from desilt.lakefs.core import LakefsCore
 from desilt.records import holds, locks
 from desilt.records.holds import HoldKind
 from desilt.records.locks import Lock
@@ -20,7 +20,7 @@ NO_EDITS = "a lakeFS server lets nobody change its commits; see `desilt lakefs e
 class LakefsEditor:
     """Of one repository of a server."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: LakefsCore) -> None:
         self._core = core
 
     def delete_refs(

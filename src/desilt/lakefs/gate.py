@@ -15,7 +15,7 @@ from desilt.clock import ManualClock
 from desilt.domain.times import CLOCK_MARGIN
 from desilt.errors import Conflict
 from desilt.inventory.listing import stored_at
-from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.held import LakefsHeld
 from desilt.objects import store_clock
 from desilt.objects.store import Outcome
@@ -37,7 +37,7 @@ class LakefsGate:
 
     safety = Safety.GRACE
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: LakefsCore) -> None:
         self._core = core
 
     # ---- before

@@ -21,8 +21,8 @@ from desilt.domain.moved import Refs, kept_by_now
 from desilt.domain.times import CLOCK_MARGIN, seconds
 from desilt.errors import DamagedRun, WentBack
 from desilt.executors.executor import HERE
-from desilt.lakefs import history, unlisted
-from desilt.lakefs.core import Core
+from desilt.lakefs import history, server_rules, unlisted
+from desilt.lakefs.core import LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.server_rules import SERVER, kept_by
 from desilt.lakefs.source import LakefsSource, staged_now
@@ -42,7 +42,7 @@ class LakefsHeld:
 
     def __init__(
         self,
-        core: Core,
+        core: LakefsCore,
         run: str,
         since: Revision,
         relies_on: Reliance,
@@ -110,6 +110,8 @@ class LakefsHeld:
     def _holding(self, seen: Snapshot) -> dict[str, RangeData]:
         """The tables whose entries hold, but for those that verdicts took into account."""
         rules = self._relies_on.rules if self._relies_on.judged is not None else None
+        if rules is not None and rules.job == SERVER:
+            server_rules.check(self._core.server, self._run, rules.document)
         if rules is None or rules.job == SERVER:
             kept = seen.commits.keys() if rules is None else kept_by(rules.document, seen, self._relies_on.at)
             found = self._source.lists([seen.commits[name] for name in sorted(kept)]).ranges

@@ -7,14 +7,14 @@ from datetime import datetime
 from desilt.domain.times import moment
 from desilt.errors import Unreadable
 from desilt.lakefs import dump
-from desilt.lakefs.core import Core
+from desilt.lakefs.core import LakefsCore
 from desilt.lakefs.server import DumpedRefs
 from desilt.records import holds, revisions
 from desilt.records.revisions import SeenRefs
 from desilt.repository.snapshot import Revision, Snapshot, Use
 
 
-def read(core: Core, now: datetime, *, uses: bool = False) -> Snapshot:
+def read(core: LakefsCore, now: datetime, *, uses: bool = False) -> Snapshot:
     """All of it, checked; a hold counts if it does at ``now`` or by the clock."""
     refs = core.server.dump()
     seen = dump.read(core.table, refs, default_branch=core.default_branch).snapshot
@@ -29,7 +29,7 @@ def read(core: Core, now: datetime, *, uses: bool = False) -> Snapshot:
     return replace(whole, uses=_uses(core, whole)) if uses else whole
 
 
-def made_since(core: Core, since: Revision, seen: Snapshot) -> set[str]:
+def made_since(core: LakefsCore, since: Revision, seen: Snapshot) -> set[str]:
     """The commits of ``seen`` that were not there at ``since``."""
     with core.records.read() as tx:
         then = revisions.at(tx, core.uid, since.number)
@@ -38,7 +38,7 @@ def made_since(core: Core, since: Revision, seen: Snapshot) -> set[str]:
     return seen.commits.keys() - dump.commit_ids(core.table, then.commits)
 
 
-def resolve(core: Core, now: Callable[[], datetime], ref: str) -> str:
+def resolve(core: LakefsCore, now: Callable[[], datetime], ref: str) -> str:
     """The commit that a branch, a tag or an id means; anything else the server must know."""
     seen = read(core, now())
     named = {tag.name: tag.target for tag in seen.tags} | {branch.name: branch.head for branch in seen.branches}
@@ -47,7 +47,7 @@ def resolve(core: Core, now: Callable[[], datetime], ref: str) -> str:
     return core.server.commit_of(ref)
 
 
-def _check_whole(core: Core, last: SeenRefs, seen: Snapshot) -> None:
+def _check_whole(core: LakefsCore, last: SeenRefs, seen: Snapshot) -> None:
     """A server never loses commits: where one is gone that was seen before, it was restored, or made anew."""
     lost = dump.commit_ids(core.table, last.commits) - seen.commits.keys()
     if lost:
@@ -61,20 +61,20 @@ def _mark(refs: DumpedRefs) -> str:
     return " ".join((refs.commits or "-", refs.branches or "-", refs.tags or "-"))
 
 
-def _uses(core: Core, seen: Snapshot) -> dict[str, Use]:
+def _uses(core: LakefsCore, seen: Snapshot) -> dict[str, Use]:
     """Nobody tells when a branch was made or uploaded to; but how long it was seen where it is, and what is staged."""
     since = _there_since(core, {branch.name: branch.head for branch in seen.branches})
     return {branch.name: Use(since[branch.name], protects(core, branch.name)) for branch in seen.branches}
 
 
-def protects(core: Core, branch: str) -> str:
+def protects(core: LakefsCore, branch: str) -> str:
     """Why a branch must not be deleted; "" if nothing is known."""
     if branch == core.default_branch:
         return "it is the default branch"
     return "it has staged entries" if core.server.is_dirty(branch) else ""
 
 
-def _there_since(core: Core, heads: Mapping[str, str]) -> dict[str, datetime]:
+def _there_since(core: LakefsCore, heads: Mapping[str, str]) -> dict[str, datetime]:
     """Since when each branch was seen at its head, looking back; one that was never seen before, since now."""
     since = dict.fromkeys(heads, core.clock())
     with core.records.read() as tx:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from desilt.clock import Clock, system_clock
 from desilt.errors import BadRequest
-from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.namespace import AZURE, Namespace
 from desilt.lakefs.repository import LakefsHandle, LakefsRepository
 from desilt.lakefs.server import Described, Server
@@ -60,7 +60,7 @@ def _opened(
     clock: Clock,
 ) -> LakefsRepository:
     uid = hashlib.sha256(described.namespace.rstrip("/").encode()).hexdigest()[:UID_CHARACTERS]
-    core = Core(
+    core = LakefsCore(
         server,
         blockstore,
         Namespace(described.namespace, _also(store)),

@@ -9,7 +9,7 @@ from desilt.domain.names import check_text
 from desilt.errors import NotFound
 from desilt.inventory.listing import stored_at
 from desilt.lakefs import history
-from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.records import holds, locks, policies, revisions
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository import lease
@@ -20,7 +20,7 @@ ID_BYTES = 4
 class LakefsOrders:
     """Of one repository of a server. They count for whoever has these records, and others are refused."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: LakefsCore) -> None:
         self._core = core
 
     def add(self, kind: HoldKind, value: str, *, reason: str, until: datetime | None) -> Hold:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desilt.executors.executor import Executor
-from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
 from desilt.lakefs.layout import LAYOUT
@@ -35,7 +35,7 @@ class LakefsRepository:
     prefix = PREFIX
     layout = LAYOUT
 
-    def __init__(self, core: Core, settings: Settings) -> None:
+    def __init__(self, core: LakefsCore, settings: Settings) -> None:
         self._core, self._settings = core, settings
         self.name, self.uid, self.default_branch = core.name, core.uid, core.default_branch
         self.store, self.clock, self.records = core.store, core.clock, core.records

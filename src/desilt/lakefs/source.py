@@ -20,12 +20,12 @@ from desilt.domain.run import Run
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory, Span
-from desilt.lakefs import history, staged, unlisted
-from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs import history, server_rules, staged, unlisted
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import DATA, GROUP
 from desilt.lakefs.unlisted import Head
 from desilt.repository.snapshot import Snapshot
-from desilt.repository.source import Pointers, Staged, StagedEntries, Uploads
+from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import ENTRIES, entry_columns
 from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
@@ -43,13 +43,16 @@ ROOT = (  # where very old objects lie: all that is neither the server's nor our
 class LakefsSource:
     """Read by ``executor``."""
 
-    def __init__(self, core: Core, executor: Executor) -> None:
+    def __init__(self, core: LakefsCore, executor: Executor) -> None:
         self._core, self._executor = core, executor
 
     # ---- what holds
 
     def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
         return history.read(self._core, now, uses=uses)
+
+    def kept_by_rules(self, seen: Snapshot, now: datetime, *, tags: bool) -> KeptByRules:
+        return server_rules.kept(self._core.server, seen, now, tags=tags)
 
     def staged(self, run: Run) -> Staged:
         """What the server lists as uncommitted, in any of two readings."""
@@ -97,7 +100,7 @@ class LakefsSource:
 
     def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
         core = self._core
-        return ranges.placed(self._executor, core.store, PREFIX, tables, source=RANGES, place=core.place)
+        return ranges.placed(self._executor, core.store, PREFIX, tables, source=RANGES, bounds=core.place)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         for key in damaged:
@@ -202,7 +205,7 @@ class LakefsSource:
                 yield branch, table
 
 
-def staged_now(core: Core) -> pa.Array:
+def staged_now(core: LakefsCore) -> pa.Array:
     """The addresses inside that the server lists as uncommitted, in one reading."""
     found = staged.addresses(core.store, PREFIX, core.server.uncommitted()).combine_chunks()
     whole = pc.match_substring(found, "://")

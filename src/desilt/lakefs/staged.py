@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 
 from desilt.domain.entry import AddressType, encode_path
 from desilt.errors import Unreadable
+from desilt.lakefs.branches import Served
 from desilt.lakefs.namespace import Namespace
-from desilt.lakefs.server import Prepared, Served, Server
+from desilt.lakefs.server import Prepared, Server
 from desilt.objects.store import ObjectStore
 from desilt.sstable.columns import ENTRIES
 

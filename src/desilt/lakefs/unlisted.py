@@ -6,9 +6,10 @@ entry has: at each such path, the branch is asked what it serves. Where that wou
 branches whole, they are listed. A local blockstore leaves out more, and there every branch is listed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,15 @@ from desilt.cache.ranges import Placed
 from desilt.columns.buckets import every
 from desilt.columns.files import Files
 from desilt.domain.entry import decode_path
-from desilt.lakefs.core import Core
-from desilt.lakefs.server import PAGE
+from desilt.lakefs.branches import PAGE, Served
+from desilt.lakefs.core import LakefsCore
 from desilt.logs import logger
 from desilt.objects.store import ObjectStore
 
 AT_ONCE = 8  # requests
 LISTED_WHOLE = "local"  # the blockstore that keeps whole addresses
 Sizes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 log = logger(__name__)
 
 
@@ -44,67 +46,88 @@ class Head:
         return -(-self.entries // PAGE) + 1
 
 
-def served(core: Core, heads: Sequence[Head], files: Sequence[Placed], rows: pa.Table) -> pa.Array:
-    """Of candidates, as PLAN, the addresses that some branch serves."""
+def served(core: LakefsCore, heads: Sequence[Head], files: Sequence[Placed], rows: pa.Table) -> pa.Array:
+    """Of candidates, as PLAN, the addresses that some branch serves, and not because its commit has them."""
     if not rows.num_rows:
         return pa.array([], pa.string())
-    wanted = rows["address"].combine_chunks()
+    wanted, entries = rows["address"].combine_chunks(), _Entries(core.store, heads, files)
     if core.blockstore == LISTED_WHOLE:
-        return _listed(core, [head.branch for head in heads], wanted)
-    sizes = np.unique(rows["size_bytes"].to_numpy())
-    asked = _questions(core.store, heads, files, sizes)
-    whole = {head.branch for head in heads if len(asked.get(head.branch, ())) > head.pages}
+        return _listed(core, [head.branch for head in heads], wanted, entries)
+    asked = entries.paths(np.unique(rows["size_bytes"].to_numpy()), wanted)
+    whole = [head.branch for head in heads if len(asked.get(head.branch, ())) > head.pages]
     pairs = [(branch, path) for branch, paths in asked.items() if branch not in whole for path in paths]
     log.info("%s paths are asked for, %s branches listed", len(pairs), len(whole))
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = threads.map(lambda pair: core.server.served(*pair), pairs)
         found = [answer.address for answer in answers if answer is not None]
-    held = _among(core, pa.array(found, pa.string()), wanted)
-    return pa.concat_arrays([held, _listed(core, sorted(whole), wanted)])
+    return pa.concat_arrays([_among(core, found, wanted), _listed(core, whole, wanted, entries)])
 
 
-def _questions(
-    store: ObjectStore, heads: Sequence[Head], files: Iterable[Placed], sizes: Sizes
-) -> Mapping[str, list[str]]:
-    """By branch: the paths of its commit's entries that have one of ``sizes``."""
-    found: dict[str, list[str]] = {}
-    branches: dict[str, list[str]] = {}
-    for head in heads:
-        for name in head.ranges:
-            branches.setdefault(name, []).append(head.branch)
-    for name, path in _matching(store, files, branches.keys(), sizes):
-        for branch in branches[name]:
+class _Entries:
+    """What the commits at the heads of branches have."""
+
+    def __init__(self, store: ObjectStore, heads: Sequence[Head], files: Iterable[Placed]) -> None:
+        self._opened, self._files = Files(store), files
+        self._branches: dict[str, list[str]] = {}  # by range
+        for head in heads:
+            for name in head.ranges:
+                self._branches.setdefault(name, []).append(head.branch)
+
+    def paths(self, sizes: Sizes, wanted: pa.Array) -> Mapping[str, list[str]]:
+        """By branch: the paths of entries that have one of ``sizes``, and are not ``wanted`` themselves."""
+        found: dict[str, list[str]] = {}
+        for branch, path, _ in self._matching(
+            lambda rows: np.isin(rows["size_bytes"].to_numpy(), sizes) & ~_flags(rows["address"], wanted)
+        ):
             found.setdefault(branch, []).append(path)
+        return found
+
+    def having(self, wanted: pa.Array) -> set[tuple[str, str, str]]:
+        """Branch, path and address of entries that have one of ``wanted``."""
+        return set(self._matching(lambda rows: _flags(rows["address"], wanted)))
+
+    def _matching(self, fits: Callable[[pa.Table], Flags]) -> Iterator[tuple[str, str, str]]:
+        for placed in self._files:
+            mine = {owner: name for owner, name in placed.ranges.items() if name in self._branches}
+            if not mine:
+                continue
+            owners = np.fromiter(mine, np.int32)
+            for bucket in every(placed.file.buckets):
+                rows = self._opened.rows(placed.file, bucket, ["hash", "owner", "path", "size_bytes", "address"])
+                some = rows.filter(pa.array(fits(rows) & np.isin(rows["owner"].to_numpy(), owners)))
+                for owner, path, address in zip(
+                    *(some[name].to_pylist() for name in ("owner", "path", "address")), strict=True
+                ):
+                    for branch in self._branches[mine[owner]]:
+                        yield branch, decode_path(path), address
+
+
+def _flags(addresses: pa.ChunkedArray, wanted: pa.Array) -> Flags:
+    found: Flags = pc.is_in(addresses, value_set=wanted).to_numpy(zero_copy_only=False)
     return found
 
 
-def _matching(
-    store: ObjectStore, files: Iterable[Placed], ranges: Iterable[str], sizes: Sizes
-) -> Iterator[tuple[str, str]]:
-    """Range and path of cached entries of such a size."""
-    opened, counted = Files(store), set(ranges)
-    for placed in files:
-        mine = {owner: name for owner, name in placed.ranges.items() if name in counted}
-        if not mine:
-            continue
-        owners = np.fromiter(mine, np.int32)
-        for bucket in every(placed.file.buckets):
-            rows = opened.rows(placed.file, bucket, ["hash", "owner", "path", "size_bytes"])
-            fits = np.isin(rows["size_bytes"].to_numpy(), sizes) & np.isin(rows["owner"].to_numpy(), owners)
-            some = rows.filter(pa.array(fits))
-            for owner, path in zip(some["owner"].to_pylist(), some["path"].to_pylist(), strict=True):
-                yield mine[owner], decode_path(path)
-
-
-def _listed(core: Core, branches: Sequence[str], wanted: pa.Array) -> pa.Array:
+def _listed(core: LakefsCore, branches: Sequence[str], wanted: pa.Array, entries: _Entries) -> pa.Array:
     """Of ``wanted``, what is served anywhere on ``branches``."""
-    found = [pa.array([], pa.string())]
+    if not branches:
+        return pa.array([], pa.string())
+    committed = entries.having(wanted)
+    found: set[str] = set()
     for branch in branches:
-        addresses = [one.address for one in core.server.listing(branch)]
-        found.append(_among(core, pa.array(addresses, pa.string()), wanted))
-    return pc.unique(pa.concat_arrays(found))
+        for some in _pages(core.server.listing(branch)):
+            inside = core.place.inside(pa.array([one.address for one in some], pa.string()))
+            for place in np.flatnonzero(_flags(pa.chunked_array([inside]), wanted)).tolist():
+                address = inside[place].as_py()
+                if (branch, some[place].path, address) not in committed:
+                    found.add(address)
+    return pa.array(sorted(found), pa.string())
 
 
-def _among(core: Core, uris: pa.Array, wanted: pa.Array) -> pa.Array:
-    inside = core.place.inside(uris).drop_null()
+def _pages(served: Iterator[Served]) -> Iterator[list[Served]]:
+    while some := list(islice(served, PAGE)):
+        yield some
+
+
+def _among(core: LakefsCore, uris: Sequence[str], wanted: pa.Array) -> pa.Array:
+    inside = core.place.inside(pa.array(uris, pa.string())).drop_null()
     return inside.filter(pc.is_in(inside, value_set=wanted))

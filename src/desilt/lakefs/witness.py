@@ -11,7 +11,7 @@ from desilt.domain.history import Commit
 from desilt.executors.executor import HERE
 from desilt.inventory.listing import stored_at
 from desilt.lakefs import history, unlisted
-from desilt.lakefs.core import PREFIX, Core
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.source import LakefsSource, staged_now
 from desilt.objects.store import check_key, flaw
@@ -24,7 +24,7 @@ SOME_BRANCH = "some branch"  # a list of what is uncommitted does not say which
 class LakefsWitness:
     """Of one repository of a server."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: LakefsCore) -> None:
         self._core = core
 
     def address_in(self, wanted: str) -> str | None:
@@ -78,7 +78,7 @@ class LakefsWitness:
 
     def _committed(self, commits: Collection[Commit]) -> CommittedEntries:
         core = self._core
-        return CommittedEntries(core.store, PREFIX, core.ranges, commits, place=core.place)
+        return CommittedEntries(core.store, PREFIX, core.ranges, commits, bounds=core.place)
 
     def since_copy(self) -> datetime | None:
         return None

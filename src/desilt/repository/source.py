@@ -13,6 +13,7 @@ from desilt.columns.files import HeldFile
 from desilt.domain.history import Commit
 from desilt.domain.run import Run
 from desilt.inventory.listing import Inventory
+from desilt.repository.gate import Rules
 from desilt.repository.snapshot import Snapshot
 from desilt.sstable.values import RangeData
 
@@ -51,11 +52,23 @@ class StagedEntries:
     entries: int
 
 
+@dataclass(frozen=True, slots=True)
+class KeptByRules:
+    """The commits that a repository's own rules of garbage collection keep, and what these rules are."""
+
+    rules: Rules
+    text: str  # for people
+    commits: frozenset[str]
+
+
 class Source(Protocol):
     """The read side. In a mark: uploads and staged first, then a snapshot; an address only moves that way."""
 
     def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
         """Refs, commits, and the holds that count at ``now`` or by the clock, whole (``checked``)."""
+
+    def kept_by_rules(self, seen: Snapshot, now: datetime, *, tags: bool) -> KeptByRules:
+        """What the rules keep that the repository itself has; with ``tags``, what tags name as well."""
 
     def staged(self, run: Run) -> Staged:
         """Everything staged anywhere, of one moment, written into the run's folder."""

@@ -8,6 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import islice
 
+import pyarrow as pa
+
+from desilt.columns.schemas import MOMENT, PLAN
+from desilt.domain.times import EPOCH
 from desilt.errors import Conflict, NotFound
 from desilt.objects.store import Result
 from desilt.records import holds, locks
@@ -15,9 +19,12 @@ from desilt.records import removals as tombstones
 from desilt.records.database import Transaction
 from desilt.records.locks import Lock
 from desilt.records.removals import IN_TRASH, State, Tombstone
+from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Revision
-from desilt.runs.folder import trash_of
+from desilt.runs import folder as folders
+from desilt.runs import plan as plans
+from desilt.runs.folder import Folder, trash_of
 from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, delete, now
 
@@ -56,21 +63,46 @@ def purge(heap: Heap) -> Purged:
     trash = trash_of(repository.prefix, heap.run)
     if not heap.folder.startswith(trash):
         raise AssertionError(f"{heap.folder} is not in the trash of run {heap.run}")
-    total, budget = Purged(), Budget(repository, heap.per_second)
+    total, budget, wanted = Purged(), Budget(repository, heap.per_second), _wanted(repository, heap.run)
     found = _found(repository, heap)
     while some := dict(islice(found, repository.store.delete_batch)):
         repository.gate.check()
         sure = Sure(lambda: _look(repository, heap), since=now())
+        needed = wanted([key.removeprefix(trash) for key in some])
         with repository.records.write() as tx:
             _check(tx, repository, heap)
             stones = tombstones.recorded(tx, repository.uid, [key.removeprefix(trash) for key in some])
-            going = [key for key in some if _goes(repository, heap, stones.get(key.removeprefix(trash)))]
+            going = [
+                key
+                for key in some
+                if key.removeprefix(trash) not in needed
+                and _goes(repository, heap, stones.get(key.removeprefix(trash)))
+            ]
             tombstones.purged(tx, repository.uid, heap.run, _last(repository, trash, going, stones))
         outcomes = delete(repository.store, going, trash=None, sure=sure, budget=budget) if going else []
         gone = [one.key for one in outcomes if one.result is not Result.FAILED]
         amount = sum(some[key] for key in gone)
         total += Purged(len(gone), amount, len(going) - len(gone), len(some) - len(going))
     return total
+
+
+def _wanted(repository: Repository, run: str) -> Callable[[Sequence[str]], set[str]]:
+    """Which of some addresses are held by now; where a batch is condemned in one transaction, none can be."""
+    if repository.gate.safety is not Safety.GRACE:
+        return lambda _: set()
+    found = folders.find(repository.store, repository.prefix, run)
+    made = plans.read(Folder(repository.store, repository.prefix, found), repository.secret)
+    held = repository.gate.held(run, made.evidence.revision, made.relies_on)
+
+    def needed(addresses: Sequence[str]) -> set[str]:
+        held.catch_up()
+        long_ago = pa.array([EPOCH] * len(addresses), MOMENT)  # its age was judged when it was moved
+        texts = [pa.repeat("", len(addresses)) for _ in range(3)]
+        sizes = pa.array([0] * len(addresses), pa.int64())
+        flags = held.holds(pa.table([pa.array(addresses), sizes, long_ago, *texts], schema=PLAN))
+        return {address for address, is_held in zip(addresses, flags.tolist(), strict=True) if is_held}
+
+    return needed
 
 
 def _found(repository: Repository, heap: Heap) -> Iterator[tuple[str, int]]:

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from desilt.errors import MissingRight, MissingTable, NotFound, ServerFailed, ServerTooOld, WrongKeys
+from desilt.lakefs.branches import Served
 from desilt.lakefs.calls import ATTEMPTS
-from desilt.lakefs.server import Described, DumpedRefs, GcRules, Prepared, Served, Server
+from desilt.lakefs.server import Described, DumpedRefs, GcRules, Prepared, Server
 from desilt.lakefs.settings import Settings
 from lakefs_replay import KEY, REPOSITORY, SECRET
 from lakefs_server import ROOT
@@ -127,7 +128,7 @@ def test_a_listing_has_every_page(server):
 def test_what_a_branch_has_at_a_path(server):
     address = "s3://lake/capture/data/fta72g1ksdu910j5r8ng/dbt9431ksdu910j5r90g"
     assert server.served("main", "data/day=1/f05") == Served(
-        "data/day=1/f05", address, 3, "12426c956d1bc5017082b12a969b0b7c"
+        "data/day=1/f05", address, 3, "12426c956d1bc5017082b12a969b0b7c", 1794806284
     )
 
 

@@ -25,13 +25,14 @@ from desilt.inventory.s3 import Given
 from desilt.jobs import watermark
 from desilt.jobs.counts import Counts
 from desilt.jobs.gc.kernel import GarbageJudge
+from desilt.jobs.gc.options import Options, check
 from desilt.jobs.gc.watermark import PENDING, Saved, nothing, read_saved
-from desilt.jobs.job import DROPPED_FOR, STORED, Figures, Job, Mark, Stages, Traits, Work
+from desilt.jobs.job import STORED, Figures, Job, Mark, Stages, Traits, Work
 from desilt.jobs.sets import Recorded
 from desilt.repository.protocol import Repository
 from desilt.repository.sealed import Sealed, seal
 from desilt.repository.snapshot import Snapshot
-from desilt.repository.source import Uploads
+from desilt.repository.source import KeptByRules, Uploads
 from desilt.runs import plan_files
 from desilt.runs.plan import ONE_BRANCH, Evidence, Next, Plan
 from desilt.runs.report import Amount
@@ -41,21 +42,11 @@ JOB = "gc"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What a run of it can be told besides."""
-
-    branch: str | None = None  # None: the whole repository
-    inventory: str | None = None  # a listing that somebody else made
-    max_inventory_age: timedelta = timedelta(hours=48)
-    dropped_for: timedelta = DROPPED_FOR  # objects that something pointed to since then stay
-    after_restore: bool = False  # what restored records lost may go
-
-
-@dataclass(frozen=True, slots=True)
 class CommittedSet:
     """What commits hold, and what people ordered to be kept: of one moment, from which on a sweep looks for more."""
 
     seen: Snapshot
+    kept: KeptByRules | None  # None: every commit holds what it has
     files: list[HeldFile]
     ordered: HeldFile
     judged: Sealed
@@ -155,7 +146,7 @@ def mark(work: Work[Options]) -> Mark:
     }
     return Mark(
         Evidence(
-            policy(repository),
+            policy(repository) if committed.kept is None else f"{policy(repository)}; {committed.kept.text}",
             committed.seen.revision,
             len(committed.seen.commits),
             held=committed.entries + staged.entries + uploads.file.rows,
@@ -163,6 +154,7 @@ def mark(work: Work[Options]) -> Mark:
             measure=STORED if options.branch is None else ONE_BRANCH + found[0],
             period=options.dropped_for - (run.now - work.now),  # less, where --now is ahead of the clock
             dropped_for=options.dropped_for,
+            rules=None if committed.kept is None else committed.kept.rules,
             judged=committed.judged,
             after_restore=options.after_restore,
         ),
@@ -175,14 +167,18 @@ def mark(work: Work[Options]) -> Mark:
             answer.gone,
         ),
         (RemoveObjects(answer.files),),
-        Next(saved.run or watermark.current(repository, JOB), value, again=PENDING, settled=value and value["settled"]),
+        None  # what commits hold today they may not hold tomorrow
+        if committed.kept is not None
+        else Next(
+            saved.run or watermark.current(repository, JOB), value, again=PENDING, settled=value and value["settled"]
+        ),
     )
 
 
 def begins_with(work: Work[Options]) -> Saved:
     """What the last run saved, unless everything is to be looked at, or it was settled too early by a wrong clock."""
     repository = work.repository
-    if work.request.full or work.options.inventory:
+    if work.request.full or work.options.inventory or work.options.rules:
         return nothing
     saved = read_saved(repository, JOB)
     early = closed(repository.layout, repository.grace, repository.clock())
@@ -192,18 +188,23 @@ def begins_with(work: Work[Options]) -> Saved:
 def read_committed(work: Work[Options], recorded: Recorded) -> CommittedSet:
     """What every commit holds, reachable or not; ranges that were never decoded are, now."""
     seen = work.source.snapshot(work.run.now)
-    ranges = work.source.lists(seen.in_time).ranges
+    kept = None
+    if work.options.rules is not None:
+        kept = work.source.kept_by_rules(seen, work.run.now, tags=work.options.tags is not None)
+    holding = [commit for commit in seen.in_time if kept is None or commit.id in kept.commits]
+    ranges = work.source.lists(holding).ranges
     wanted = [ranges[name] for name in sorted(ranges)]
     files = [one.held for one in work.source.entries(wanted)]
     names = "".join(f"{listed.id}\n" for listed in wanted)
     judged = seal(work.repository.store, f"{work.folder}inputs/ranges.txt", names.encode())
     entries = sum(listed.count for listed in wanted)
-    return CommittedSet(seen, files, recorded.ordered(seen.holds), judged, len(wanted), entries)
+    return CommittedSet(seen, kept, files, recorded.ordered(seen.holds), judged, len(wanted), entries)
 
 
 def asked_for(work: Work[Options]) -> Given | None:
     """The inventory that is supplied, if any. It, and a branch that is named, must be there before any work is done."""
     repository, options = work.repository, work.options
+    check(options)
     if options.branch is not None:
         names = {branch.uid: branch.name for branch in work.source.snapshot(work.run.now).branches}
         chosen(options.branch, names, work.source.groups())
@@ -243,9 +244,10 @@ def judged_objects(answer: Counts) -> int:
     return answer.objects.total()
 
 
-def policy(repository: Repository, _plan: Plan | None = None) -> str:
-    """What decides over objects here, besides what holds them."""
-    return f"older than {repository.grace + CLOCK_MARGIN}"
+def policy(repository: Repository, plan: Plan | None = None) -> str:
+    """What decides over objects here, besides what holds them; rules of the server are looked at by the gate."""
+    usual = f"older than {repository.grace + CLOCK_MARGIN}"
+    return plan.evidence.policy if plan and plan.evidence.rules and plan.evidence.policy.startswith(usual) else usual
 
 
 def closed(layout: Layout, grace: timedelta, now: datetime) -> str:
@@ -284,4 +286,5 @@ job = Job(
         unseen="known from an earlier run to be held by commits",
     ),
     policy,
+    committed=lambda options: options.rules is not None,
 )
