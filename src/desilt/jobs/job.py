@@ -179,10 +179,16 @@ class Job(Generic[O]):
         self.check(repository, asked.options, confirm)
         return asked
 
+    def check_kind(self, repository: Repository) -> None:
+        """Refuse a repository of a kind in which it cannot be done."""
+        if reason := repository.refuses.get(self.name):
+            raise BadRequest(reason)
+
     def asked(self, repository: Repository, **words: Any) -> Request[O]:
         """A request, from words; what is committed goes to the trash, unless people say otherwise, where age alone
         does not protect it from being held again.
         """
+        self.check_kind(repository)
         request = self.ask(**words)
         committed = self.traits.committed if self.committed is None else self.committed(request.options)
         fenced = repository.gate.safety is not Safety.GRACE or not committed

@@ -55,6 +55,7 @@ def plan(
     """
     probed = store_clock.last_asked(repository.store)
     job, wanted = registry.trusted(job), request or job.asked(repository)
+    job.check_kind(repository)
     opened = open_run(repository, job.name, now=wanted.now)
     with under_way(opened.id):
         return _plan(job, repository, executor, wanted, opened, probed, limits, before)[1]
@@ -70,6 +71,7 @@ def run(
     """Finish what an earlier run left unfinished, then plan and sweep; a report of each."""
     probed = store_clock.last_asked(repository.store)
     job, wanted = registry.trusted(job), request or job.asked(repository)
+    job.check_kind(repository)
     opened = open_run(repository, job.name, now=wanted.now)
     with under_way(opened.id), locks.held(repository.records, repository.uid, run=opened.id) as lock:
         repository.gate.settle_moves()  # a run that was cut off as it began is one to be finished
@@ -103,8 +105,6 @@ def sweep(repository: Repository, executor: Executor, run_id: str, limits: Limit
 
 def open_run(repository: Repository, job: str, *, now: datetime | None) -> Run:
     """A run at ``now``, which may look back freely, and ahead only where the clock is a manual one."""
-    if reason := repository.refuses.get(job):
-        raise BadRequest(reason)
     clock = repository.clock()
     if now is not None:
         check_date(now)

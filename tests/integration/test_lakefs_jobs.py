@@ -1,0 +1,120 @@
+"""Jobs on a repository of a lakeFS server: its own rules, lifecycle, stale branches, the trash."""
+
+import pytest
+
+from desilt.errors import BadRequest
+from lakefs_world import DAY, world
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    with world(tmp_path, monkeypatch) as found:
+        yield found
+
+
+def rules(here, days, **branches):
+    told = [{"branch_id": name, "retention_days": count} for name, count in branches.items()]
+    here.ask("PUT", "settings", "gc_rules", body={"default_retention_days": days, "branches": told})
+
+
+@pytest.fixture
+def replaced(here):
+    """One path of main, committed three times, some days apart: the addresses."""
+    found = []
+    for number in range(3):
+        found.append(here.upload("main", "a", b"x" * (number + 1)))
+        here.commit("main", f"number {number}", here.subject.now())
+        here.wait(10 * DAY)
+    return found
+
+
+def test_what_no_commit_and_no_branch_has_goes_once_it_is_old(here):
+    kept = here.upload("main", "kept", b"1")
+    here.subject.commit("main", "kept")
+    lost = here.upload("main", "lost", b"2")
+    here.subject.unstage("main")
+    here.api.gc.run(confirm=True)
+    assert here.stored() == {kept, lost}
+    here.wait(2 * DAY)
+    assert here.api.gc.run(confirm=True, max_share=1).swept.removed == 1
+    assert here.stored() == {kept}
+
+
+def test_without_rules_every_commit_holds_what_it_has(here, replaced):
+    here.api.gc.run(confirm=True)
+    assert here.stored() == set(replaced)
+
+
+def test_what_the_servers_rules_let_go_goes_to_the_trash(here, replaced):
+    rules(here, 15)
+    report = here.api.gc.run(rules="server", confirm=True, max_share=1)
+    assert (report.removed.objects, report.action) == (1, "trash")
+    assert here.stored() == set(replaced[1:])  # the state of fifteen days ago is the second
+    here.api.restore(report.run)
+    assert here.stored() == set(replaced)
+
+
+def test_a_tag_holds_what_it_names_where_it_is_told_to(here, replaced):
+    rules(here, 15)
+    first = here.ask("GET", "refs", "main", "commits", amount=10)["results"][2]["id"]
+    here.subject.tag("v1", first)
+    assert here.api.gc.plan(rules="server", tags="hold").report.removed.objects == 0
+    assert here.api.gc.plan(rules="server").report.removed.objects == 1
+
+
+def test_where_there_are_no_rules_that_is_said(here, replaced):
+    with pytest.raises(BadRequest, match="has no rules of garbage collection"):
+        here.api.gc.plan(rules="server")
+
+
+def test_rules_that_were_changed_since_a_plan_stop_it(here, replaced):
+    rules(here, 15)
+    planned = here.api.gc.plan(rules="server")
+    rules(here, 300)
+    with pytest.raises(Exception, match="policy"):
+        planned.sweep(confirm=True, max_share=1)
+    assert here.stored() == set(replaced)
+
+
+def test_a_branch_that_comes_to_need_an_old_commit_keeps_what_it_has(here, replaced):
+    rules(here, 15)
+    planned = here.api.gc.plan(rules="server")
+    first = here.ask("GET", "refs", "main", "commits", amount=10)["results"][2]["id"]
+    here.subject.branch("again", first)
+    assert planned.sweep(confirm=True, max_share=1).swept.held_again == 1
+    assert here.stored() == set(replaced)
+
+
+def test_purge_looks_again_what_is_held(here, replaced):
+    rules(here, 15)
+    report = here.api.gc.run(rules="server", confirm=True, max_share=1)
+    first = here.ask("GET", "refs", "main", "commits", amount=10)["results"][2]["id"]
+    here.subject.branch("again", first)
+    here.wait(10 * DAY)
+    assert here.api.purge(older_than="7d").objects == 0
+    assert here.api.restore(report.run).restored == 1
+    assert here.stored() == set(replaced)
+
+
+POLICY = {"rules": {"logs": {"prefix": "logs/", "days": 30}}}
+
+
+def test_lifecycle_moves_what_is_old_to_the_trash(here):
+    old = here.upload("main", "logs/old", b"1")
+    here.subject.commit("main", "old")
+    here.wait(40 * DAY)
+    kept = {here.upload("main", "logs/new", b"22"), here.upload("main", "other", b"333")}
+    here.subject.commit("main", "new")
+    report = here.api.lifecycle.run(policy=POLICY, confirm=True, max_share=1)
+    assert (report.removed.objects, report.action) == (1, "trash")
+    assert here.stored() == kept
+    assert here.api.restore(report.run).restored == 1
+    assert here.stored() == {*kept, old}
+
+
+@pytest.mark.parametrize("job", ["expire", "collect", "retention"])
+def test_what_cannot_be_done_there_is_refused_in_one_line(here, job):
+    words = {"expire": {"before": "2026-01-01"}}.get(job, {})
+    with pytest.raises(BadRequest, match="lakeFS server") as refused:
+        here.api.job(job).plan(**words)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,63 @@
+"""A model of a lakeFS server with one repository, and desilt's side of it: what tests of jobs there begin with."""
+
+import os
+from contextlib import contextmanager
+from datetime import timedelta
+
+from desilt.api.repository import OpenRepository
+from desilt.api.workplace import Workplace
+from desilt.executors.executor import HERE
+from desilt.lakefs.opening import open_repository
+from desilt.lakefs.settings import find
+from desilt.records.opening import open_records
+from desilt.repository.opening import Opened
+from lakefs_model import LakefsModel
+from lakefs_subject import LakefsSubject, of_model
+
+DAY = timedelta(days=1)
+
+
+class World:
+    """A subject on a model, and the API over its repository."""
+
+    def __init__(self, model, subject):
+        self.model, self.subject = model, subject
+        self.repository = subject.repository
+        self.api = OpenRepository(Workplace(Opened(self.repository, lambda: None), HERE))
+
+    def ask(self, method, *parts, body=None, **query):
+        return self.subject.access.ask(method, self.subject._at(*parts), body, **query)
+
+    def commit(self, branch, message, at):
+        """A commit that says it was made then."""
+        told = {"message": message, "date": int(at.timestamp())}
+        return self.ask("POST", "branches", branch, "commits", body=told)["id"]
+
+    def upload(self, branch, path, body):
+        return self.subject.upload(branch, path, body)
+
+    def stored(self):
+        """The addresses of objects that are there."""
+        return {
+            key for batch in self.repository.store.list("data/") for key in batch["key"].to_pylist()
+        }
+
+    def wait(self, time):
+        self.subject.wait(time)
+
+
+@contextmanager
+def world(tmp_path, monkeypatch, db=None):
+    """A world below ``tmp_path``, closed at the end."""
+    with LakefsModel(tmp_path / "blocks") as model:
+        access = of_model(model)
+        for name, value in access.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("LAKEFS_BLOCKSTORE_LOCAL_PATH", str(model.root))
+        subject = LakefsSubject(access, opened, db or f"sqlite://{tmp_path}/records.db", model=model)
+        yield World(model, subject)
+        subject.repository.records.close()
+
+
+def opened(uri, db, clock):
+    return open_repository(find(uri, environment=os.environ), open_records(db), clock=clock)
