@@ -38,9 +38,7 @@ class World:
 
     def stored(self):
         """The addresses of objects that are there."""
-        return {
-            key for batch in self.repository.store.list("data/") for key in batch["key"].to_pylist()
-        }
+        return {key for batch in self.repository.store.list("data/") for key in batch["key"].to_pylist()}
 
     def wait(self, time):
         self.subject.wait(time)

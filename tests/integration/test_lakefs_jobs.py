@@ -1,5 +1,9 @@
 """Jobs on a repository of a lakeFS server: its own rules, lifecycle, stale branches, the trash."""
 
+import io
+import json
+
+import pyarrow.parquet as pq
 import pytest
 
 from desilt.errors import BadRequest
@@ -40,6 +44,39 @@ def test_what_no_commit_and_no_branch_has_goes_once_it_is_old(here):
     assert here.stored() == {kept}
 
 
+def test_the_reports_of_lakefs_own_job_are_there_too(here):
+    here.upload("main", "kept", b"1")
+    here.subject.commit("main", "kept")
+    lost = here.upload("main", "lost", b"2")
+    here.subject.unstage("main")
+    here.wait(2 * DAY)
+    report = here.api.gc.run(confirm=True, max_share=1)
+    root = f"_lakefs/retention/gc/unified/{report.run}/"
+    said = json.loads(here.repository.store.get(f"{root}summary.json"))
+    assert (said["run_id"], said["success"], said["num_deleted_objects"]) == (report.run, True, 1)
+    assert (said["start_time"], said["cutoff_time"]) == ("2026-01-03T00:00:00Z", "2026-01-01T23:50:00Z")
+    store = here.repository.store
+    parts = [key for batch in store.list(f"{root}deleted/") for key in batch["key"].to_pylist()]
+    rows = [row for key in parts for row in pq.read_table(io.BytesIO(store.get(key))).to_pylist()]
+    assert rows == [{"address": lost}]
+    assert store.get(f"{root}deleted.text/part-00000.txt").decode() == f"{lost}\n"
+
+
+@pytest.mark.parametrize("days", ["idle_days", "max_age_days"])
+def test_a_branch_that_nobody_works_on_goes_once_it_was_seen_for_so_long(here, days):
+    here.upload("main", "a", b"1")
+    old = here.subject.commit("main", "old")
+    policy = {"rules": {}, "branches": [{"match": "tmp-*", days: 30}]}
+    here.wait(100 * DAY)
+    here.subject.branch("tmp-1", old)  # made today, on a commit of long ago
+    assert here.api.lifecycle.plan(policy=policy).report.refs == {}
+    here.wait(29 * DAY)
+    assert here.api.lifecycle.plan(policy=policy).report.refs == {}
+    here.wait(2 * DAY)
+    here.api.lifecycle.run(policy=policy, confirm=True)
+    assert [one["id"] for one in here.ask("GET", "branches")["results"]] == ["main"]
+
+
 def test_without_rules_every_commit_holds_what_it_has(here, replaced):
     here.api.gc.run(confirm=True)
     assert here.stored() == set(replaced)
@@ -54,7 +91,8 @@ def test_what_the_servers_rules_let_go_goes_to_the_trash(here, replaced):
     assert here.stored() == set(replaced)
 
 
-def test_a_tag_holds_what_it_names_where_it_is_told_to(here, replaced):
+@pytest.mark.usefixtures("replaced")
+def test_a_tag_holds_what_it_names_where_it_is_told_to(here):
     rules(here, 15)
     first = here.ask("GET", "refs", "main", "commits", amount=10)["results"][2]["id"]
     here.subject.tag("v1", first)
@@ -62,7 +100,8 @@ def test_a_tag_holds_what_it_names_where_it_is_told_to(here, replaced):
     assert here.api.gc.plan(rules="server").report.removed.objects == 1
 
 
-def test_where_there_are_no_rules_that_is_said(here, replaced):
+@pytest.mark.usefixtures("replaced")
+def test_where_there_are_no_rules_that_is_said(here):
     with pytest.raises(BadRequest, match="has no rules of garbage collection"):
         here.api.gc.plan(rules="server")
 

@@ -43,6 +43,7 @@ class LakeRepository:
     """Branches, tags, commits and objects under one name."""
 
     refuses: Mapping[str, str] = MappingProxyType({})
+    reports = ""
 
     def __init__(self, core: Core) -> None:
         self.core = core

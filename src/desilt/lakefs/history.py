@@ -26,7 +26,7 @@ def read(core: LakefsCore, now: datetime, *, uses: bool = False) -> Snapshot:
         found = revisions.see(tx, core.uid, _mark(refs), refs.commits, now=core.clock())
         orders = [hold for hold in holds.every(tx, core.uid) if hold.counts(min(now, core.clock()))]
     whole = replace(seen, revision=Revision(found.number, found.mark), holds=tuple(orders))
-    return replace(whole, uses=_uses(core, whole)) if uses else whole
+    return _used(core, whole) if uses else whole
 
 
 def made_since(core: LakefsCore, since: Revision, seen: Snapshot) -> set[str]:
@@ -61,10 +61,17 @@ def _mark(refs: DumpedRefs) -> str:
     return " ".join((refs.commits or "-", refs.branches or "-", refs.tags or "-"))
 
 
-def _uses(core: LakefsCore, seen: Snapshot) -> dict[str, Use]:
-    """Nobody tells when a branch was made or uploaded to; but how long it was seen where it is, and what is staged."""
-    since = _there_since(core, {branch.name: branch.head for branch in seen.branches})
-    return {branch.name: Use(since[branch.name], protects(core, branch.name)) for branch in seen.branches}
+def _used(core: LakefsCore, seen: Snapshot) -> Snapshot:
+    """With how each branch is used: nobody tells when it was made or uploaded to, but how long it was seen there.
+
+    A branch may be made today on a commit of last year; so it is as old as the first look that found it.
+    """
+    heads = {branch.name: branch.head for branch in seen.branches}
+    made = _there_since(core, heads, lambda name, then: name in then)
+    moved = _there_since(core, heads, lambda name, then: then.get(name) == heads[name])
+    uses = {name: Use(moved[name], protects(core, name)) for name in heads}
+    branches = tuple(replace(branch, created_at=made[branch.name]) for branch in seen.branches)
+    return replace(seen, branches=branches, uses=uses)
 
 
 def protects(core: LakefsCore, branch: str) -> str:
@@ -74,18 +81,20 @@ def protects(core: LakefsCore, branch: str) -> str:
     return "it has staged entries" if core.server.is_dirty(branch) else ""
 
 
-def _there_since(core: LakefsCore, heads: Mapping[str, str]) -> dict[str, datetime]:
-    """Since when each branch was seen at its head, looking back; one that was never seen before, since now."""
+def _there_since(
+    core: LakefsCore, heads: Mapping[str, str], was_so: Callable[[str, Mapping[str, str]], bool]
+) -> dict[str, datetime]:
+    """Since when each branch was so at every look, back from now; one that never was before, since now."""
     since = dict.fromkeys(heads, core.clock())
     with core.records.read() as tx:
         rows = [(found, moment(at)) for found, at in revisions.back(tx, core.uid)]
-    unmoved, last = set(heads), ""
+    still, last = set(heads), ""
     for found, at in rows:
         branches = found.refs.split(" ")[1] if found.refs else ""
         if branches != last:
             then, last = dump.heads(core.table, "" if branches == "-" else branches), branches
-            unmoved = {name for name in unmoved if then.get(name) == heads[name]}
-        since |= dict.fromkeys(unmoved, at)
-        if not unmoved:
+            still = {name for name in still if was_so(name, then)}
+        since |= dict.fromkeys(still, at)
+        if not still:
             break
     return since

@@ -32,6 +32,7 @@ class LakefsRepository:
 
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
+    reports = "_lakefs/retention/gc/"
     prefix = PREFIX
     layout = LAYOUT
 

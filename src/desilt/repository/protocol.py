@@ -87,6 +87,10 @@ class Repository(Protocol):
         """None: repositories of this kind drop nothing at once."""
 
     @property
+    def reports(self) -> str:
+        """The folder in which others look for reports of collections, below the prefix; "": nobody does."""
+
+    @property
     def refuses(self) -> Mapping[str, str]:
         """Jobs that cannot be done in a repository of this kind, and why, in one line."""
 

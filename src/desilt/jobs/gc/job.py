@@ -24,6 +24,7 @@ from desilt.inventory.listing import Inventory, Listed, total
 from desilt.inventory.s3 import Given
 from desilt.jobs import watermark
 from desilt.jobs.counts import Counts
+from desilt.jobs.gc import unified
 from desilt.jobs.gc.kernel import GarbageJudge
 from desilt.jobs.gc.options import Options, check
 from desilt.jobs.gc.watermark import PENDING, Saved, nothing, read_saved
@@ -286,5 +287,6 @@ job = Job(
         unseen="known from an earlier run to be held by commits",
     ),
     policy,
+    publish=unified.write,
     committed=lambda options: options.rules is not None,
 )
