@@ -1,7 +1,7 @@
 """A model of a lakeFS server: its answers over HTTP, and in its namespaces the files that a real one would write.
 
     with LakefsModel(directory) as model:            # blockstore `local`, namespaces local://NAME
-    with LakefsModel("s3") as model:                 # namespaces s3://BUCKET/PREFIX, by the environment's keys
+    with LakefsModel("s3") as model:                 # namespaces s3://BUCKET/PREFIX; `opened` may open others instead
         model.create("demo")                         # or POST /repositories
         model.wait(timedelta(days=1))                # its clock stands still otherwise
         model.ways.uncommitted_page = 2              # see lakefs_state.Ways
@@ -38,9 +38,9 @@ B, REF = R + "/branches/{branch}", R + "/refs/{ref}"
 class LakefsModel(HttpServer):
     """One server; ``repositories`` is what it has."""
 
-    def __init__(self, blockstore, *, start=START):
+    def __init__(self, blockstore, *, start=START, opened=open_store):
         self.root = None if blockstore == "s3" else Path(os.path.realpath(blockstore))
-        self.clock = ManualClock(start)
+        self.clock, self._opened = ManualClock(start), opened
         self.ways, self.names = Ways(), files.Names(self.clock)
         self.repositories, self._tasks, self._numbers = {}, {}, itertools.count(1)
         self.grace = GRACE
@@ -57,7 +57,7 @@ class LakefsModel(HttpServer):
     def create(self, name, namespace="", **options):
         """A repository, made without a request."""
         with self.lock:
-            place = self._place(namespace or f"local://{name}")
+            place = self._place(namespace or (f"s3://lake/{name}" if self.root is None else f"local://{name}"))
             kept = Repository(name, place, names=self.names, clock=self.clock, ways=self.ways, **options)
             return self.repositories.setdefault(name, kept)
 
@@ -84,7 +84,7 @@ class LakefsModel(HttpServer):
 
     def _place(self, namespace):
         if self.root is None:
-            return files.Place(namespace, namespace.rstrip("/") + "/", open_store(namespace))
+            return files.Place(namespace, namespace.rstrip("/") + "/", self._opened(namespace))
         folder = self.root / namespace.removeprefix("local://").strip("/")
         return files.Place(namespace, f"local://{folder}/", LocalStore(folder, clock=self.clock, fsync=False))
 
@@ -118,7 +118,7 @@ class LakefsModel(HttpServer):
             "import_support": not local,
             "import_validity_regex": f"^{kind}://",
             "pre_sign_multipart_upload": not local,
-            "pre_sign_support": False,  # a real one of S3 has it: nothing here can sign
+            "pre_sign_support": not local,  # as a real one says, though nothing here can sign
             "pre_sign_support_ui": False,
         }
 
