@@ -72,15 +72,19 @@ class LakefsModel(HttpServer):
     def lose_commit(self, repository, commit):
         """In the block, dumps lack a commit."""
         self.repositories[repository].lost_commits.add(commit)
-        yield
-        self.repositories[repository].lost_commits.remove(commit)
+        try:
+            yield
+        finally:
+            self.repositories[repository].lost_commits.remove(commit)
 
     @contextmanager
     def lose_branches(self, repository):
         """In the block, dumps have no branches."""
         self.repositories[repository].lost_branches = True
-        yield
-        self.repositories[repository].lost_branches = False
+        try:
+            yield
+        finally:
+            self.repositories[repository].lost_branches = False
 
     def _place(self, namespace):
         if self.root is None:

@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import re
+import urllib.error
 import urllib.request
 import uuid
 from dataclasses import dataclass
@@ -43,16 +44,27 @@ class Access:
         }
 
     def ask(self, method, path, body=None, /, **query):
-        """The answer's JSON, or its bytes; what is refused is raised."""
+        """What was answered; an error if that is one."""
+        status, found = self.answer(method, path, body, **query)
+        if status >= 300:
+            raise AssertionError(f"{method} {path}: {status} {found}")
+        return found
+
+    def answer(self, method, path, body=None, /, **query):
+        """The status, and the answer's JSON or its bytes."""
         url = f"{self.endpoint}{API}{path}" + (f"?{urlencode(query)}" if query else "")
         keys = base64.b64encode(f"{self.key}:{self.secret}".encode()).decode()
         headers = {"Authorization": f"Basic {keys}", "Content-Type": "application/octet-stream"}
         if body is not None and not isinstance(body, bytes):
             body, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         request = urllib.request.Request(url, data=body, headers=headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            raw, kind = answer.read(), answer.headers.get("Content-Type", "")
-        return json.loads(raw) if kind.startswith("application/json") else raw
+        try:
+            told = urllib.request.urlopen(request, timeout=60)
+        except urllib.error.HTTPError as error:
+            told = error
+        with told:
+            raw, kind = told.read(), told.headers.get("Content-Type", "")
+        return told.status, json.loads(raw) if kind.startswith("application/json") and raw else raw
 
 
 def of_model(model, namespace=""):
