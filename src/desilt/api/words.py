@@ -43,6 +43,8 @@ class GcWords(AskWords, total=False):
     max_inventory_age: Span
     dropped_for: Span
     after_restore: bool
+    rules: str | None
+    tags: str | None
 
 
 class LifecycleWords(AskWords, total=False):

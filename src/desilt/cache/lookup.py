@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache import ranges as range_cache
-from desilt.cache.ranges import Bounds
+from desilt.cache.ranges import Territory
 from desilt.columns.buckets import HASH, around, every
 from desilt.columns.files import Files, HeldFile
 from desilt.columns.hashing import address_hash
@@ -40,9 +40,9 @@ class CommittedEntries:
         ranges: Ranges,
         commits: Iterable[Commit],
         *,
-        bounds: Bounds | None = None,
+        territory: Territory | None = None,
     ) -> None:
-        self._store, self._prefix, self._bounds = store, prefix, bounds
+        self._store, self._prefix, self._bounds = store, prefix, territory
         self._ranges: dict[str, RangeData] = {}
         self._listing: dict[str, list[str]] = {}
         for metarange in sorted({commit.metarange for commit in commits}):
@@ -99,7 +99,7 @@ class CommittedEntries:
 
     def _files(self) -> list[HeldFile]:
         wanted = [self._ranges[name] for name in sorted(self._ranges)]
-        return range_cache.held(HERE, self._store, self._prefix, wanted, source=RANGES, bounds=self._bounds)
+        return range_cache.held(HERE, self._store, self._prefix, wanted, source=RANGES, territory=self._bounds)
 
     def _names(self, held: HeldFile) -> list[str]:
         """The ranges of a cache file, by the number of the owner that each is in it."""

@@ -47,7 +47,7 @@ CACHED = pa.schema(
 """One row per entry whose object lies inside the repository."""
 
 
-class Bounds(Protocol):
+class Territory(Protocol):
     """Where a repository is: what tells which whole URIs lead into it. It is sent to executors."""
 
     def inside(self, uris: pa.Array) -> pa.Array:
@@ -71,7 +71,7 @@ class RangePiece:
 
     store: str
     prefix: str
-    bounds: Bounds
+    territory: Territory
     source: str  # the folder the ranges are in
     ranges: tuple[RangeData, ...]
     target: str  # the cache file's key without its ending
@@ -99,10 +99,10 @@ def held(
     *,
     source: str,
     folder: str = FOLDER,
-    bounds: Bounds | None = None,
+    territory: Territory | None = None,
 ) -> list[HeldFile]:
     """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
-    found = placed(executor, store, prefix, wanted, source=source, folder=folder, bounds=bounds, grows=False)
+    found = placed(executor, store, prefix, wanted, source=source, folder=folder, territory=territory, grows=False)
     return [one.held for one in found]
 
 
@@ -114,7 +114,7 @@ def placed(
     *,
     source: str,
     folder: str = FOLDER,
-    bounds: Bounds | None = None,
+    territory: Territory | None = None,
     grows: bool = True,
 ) -> list[Placed]:
     """The same, with the place of each range in its file; where small files are many, they grow together first."""
@@ -127,7 +127,7 @@ def placed(
     if missing:
         log.info("%s of %s ranges are decoded into the cache", len(missing), len(wanted))
         groups = _grouped(missing, ENTRIES_TO_A_FILE, ENTRIES_TO_A_TABLE)
-        here = bounds or Below(prefix)
+        here = territory or Below(prefix)
         pieces = [_piece(store, prefix, here, source, folder, group) for group in groups]
         entries = sum(one.count for one in missing)
         executor.watch.expects(entries)
@@ -182,7 +182,7 @@ def decode(piece: RangePiece) -> int:
     ranges = Ranges(store, piece.prefix, folder=piece.source)
     tables, hashes, first = [], [], 0
     for some in _grouped(piece.ranges, ENTRIES_TOGETHER):
-        tables.append(entries_together(ranges, some, first, piece.bounds))
+        tables.append(entries_together(ranges, some, first, piece.territory))
         hashes.append(address_hash(tables[-1]["address"].combine_chunks()))
         first += len(some)
     table = pa.concat_tables(tables).combine_chunks()
@@ -199,7 +199,7 @@ def entries_of(ranges: Ranges, listed: RangeData, owner: int) -> pa.Table:
     return pointing_in(entry_columns(ranges.read(listed), listed.id), Below(ranges.prefix), owner)
 
 
-def entries_together(ranges: Ranges, some: Sequence[RangeData], first: int, bounds: Bounds) -> pa.Table:
+def entries_together(ranges: Ranges, some: Sequence[RangeData], first: int, territory: Territory) -> pa.Table:
     """The same of several, whose owners are counted from ``first``: what a call costs besides, small ones pay once."""
     read = ranges.read_together(some)
     owners = np.repeat(np.arange(first, first + len(some), dtype=np.int32), [one.num_rows for one in read])
@@ -209,16 +209,16 @@ def entries_together(ranges: Ranges, some: Sequence[RangeData], first: int, boun
         for listed, records in zip(some, read, strict=True):
             entry_columns(records, listed.id)
         raise
-    return pointing_in(columns, bounds, owners)
+    return pointing_in(columns, territory, owners)
 
 
-def pointing_in(columns: pa.RecordBatch, bounds: Bounds, owner: int | npt.NDArray[np.int32]) -> pa.Table:
+def pointing_in(columns: pa.RecordBatch, territory: Territory, owner: int | npt.NDArray[np.int32]) -> pa.Table:
     """Those of some entries, as columns, that point into the repository, as CACHED; owners are one, or one each."""
     owners = np.full(columns.num_rows, owner, np.int32) if isinstance(owner, int) else owner
     columns = columns.append_column("owner", pa.array(owners))
     outside = whole(columns)
     if pc.any(outside, min_count=0).as_py():
-        columns = _inside(columns, outside, bounds)
+        columns = _inside(columns, outside, territory)
     return pa.table(
         [
             columns["address"],
@@ -231,20 +231,20 @@ def pointing_in(columns: pa.RecordBatch, bounds: Bounds, owner: int | npt.NDArra
     )
 
 
-def _inside(columns: pa.RecordBatch, outside: pa.Array, bounds: Bounds) -> pa.RecordBatch:
+def _inside(columns: pa.RecordBatch, outside: pa.Array, territory: Territory) -> pa.RecordBatch:
     """Entries without those ``outside``; but a whole address that leads into the repository holds what it leads to."""
-    tails = bounds.inside(columns["address"].filter(outside))
+    tails = territory.inside(columns["address"].filter(outside))
     counts = pc.replace_with_mask(pc.invert(outside), outside, pc.is_valid(tails))
     address = pc.replace_with_mask(columns["address"], outside, pc.fill_null(tails, ""))
     return columns.set_column(columns.schema.get_field_index("address"), "address", address).filter(counts)
 
 
 def _piece(
-    store: ObjectStore, prefix: str, bounds: Bounds, source: str, folder: str, group: Sequence[RangeData]
+    store: ObjectStore, prefix: str, territory: Territory, source: str, folder: str, group: Sequence[RangeData]
 ) -> RangePiece:
     """Named by what is in it, so that doing it twice is doing it once, and by its version: old ones may be going."""
     name = hashlib.sha256("".join([f"{VERSION} ", *(one.id for one in group)]).encode()).hexdigest()[:32]
-    return RangePiece(store.uri, prefix, bounds, source, tuple(group), f"{prefix}{folder}{name}")
+    return RangePiece(store.uri, prefix, territory, source, tuple(group), f"{prefix}{folder}{name}")
 
 
 def _grouped(ranges: Sequence[RangeData], most: int, each: int = 0) -> Iterator[list[RangeData]]:

@@ -79,7 +79,7 @@ COMMANDS = {
         "Print the JSON Schema of a document that people write, for an editor to complete and check it by.",
     ),
     "fsck": (
-        "desilt.cli.lake.fsck",
+        "desilt.cli.fsck",
         "Check every ref, commit, table, entry and object of REPO. Nothing is changed.",
     ),
 }

@@ -17,7 +17,7 @@ from desilt.lake.core import Core
 from desilt.lake.editor import LakeEditor
 from desilt.lake.gate import LakeGate
 from desilt.lake.hard_delete import LakeHardDelete
-from desilt.lake.heads import Committer, Signature
+from desilt.lake.heads import Committer
 from desilt.lake.layout import LAYOUT
 from desilt.lake.listing import PAGE, CommonPrefix
 from desilt.lake.manifest import StagingManifest
@@ -25,8 +25,8 @@ from desilt.lake.merge import Strategy
 from desilt.lake.orders import LakeOrders
 from desilt.lake.partitions import Partitions
 from desilt.lake.refs import LakeBranch, Target
+from desilt.lake.said import Metadata, about, signature
 from desilt.lake.source import LakeSource
-from desilt.lake.upload import About
 from desilt.lake.views import PathChange
 from desilt.lake.witness import LakeWitness
 from desilt.lake.writes import Writer
@@ -34,9 +34,8 @@ from desilt.objects import store_clock
 from desilt.records import removals as tombstones
 from desilt.records.passwords import without_password
 from desilt.records.removals import Tombstone
+from desilt.repository.findings import Findings, Progress
 from desilt.repository.snapshot import Tag
-
-Metadata = Mapping[str, str] | None
 
 
 class LakeRepository:
@@ -61,6 +60,11 @@ class LakeRepository:
     def source(self, executor: Executor) -> LakeSource:
         """The read side, with work done by ``executor``."""
         return LakeSource(self.core, executor)
+
+    def fsck(self, *, deep: bool, progress: Progress) -> Findings:
+        from desilt.lake.fsck import check  # which looks at what is defined here
+
+        return check(self, deep=deep, progress=progress)
 
     @property
     def handle(self) -> "LakeHandle":
@@ -284,15 +288,3 @@ class LakeHandle:
         from desilt.lake.opening import opened  # which opens what is defined here
 
         return opened(self)
-
-
-def signature(message: str, committer: str, metadata: Metadata) -> Signature:
-    return Signature(check_text("a message", message), check_text("a committer", committer), check_metadata(metadata))
-
-
-def about(content_type: str, metadata: Metadata) -> About:
-    return About(check_text("a content type", content_type), check_metadata(metadata))
-
-
-def check_metadata(metadata: Metadata) -> dict[str, str]:
-    return {check_text("metadata", key): check_text("metadata", value) for key, value in (metadata or {}).items()}

@@ -21,7 +21,7 @@ from desilt.domain.moved import Refs, kept_by_now
 from desilt.domain.times import CLOCK_MARGIN, seconds
 from desilt.errors import DamagedRun, WentBack
 from desilt.executors.executor import HERE
-from desilt.lakefs import history, server_rules, unlisted
+from desilt.lakefs import history, server_rules
 from desilt.lakefs.core import LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.server_rules import SERVER, kept_by
@@ -92,10 +92,7 @@ class LakefsHeld:
     def _served(self, rows: pa.Table, hashes: Hashes) -> Flags:
         """Which a branch serves, though nothing lists it."""
         assert self._seen is not None
-        heads = self._source.heads(self._seen)
-        tables = self._source.lists([self._seen.commits[one.head] for one in self._seen.branches]).ranges
-        placed = self._source.entries([tables[name] for name in sorted(tables)])
-        found: Flags = np.isin(hashes, address_hash(unlisted.served(self._core, heads, placed, rows)))
+        found: Flags = np.isin(hashes, address_hash(self._source.served(self._seen, rows)))
         return found
 
     def _young(self, rows: pa.Table) -> Flags:

@@ -47,6 +47,8 @@ class Namespace:
         for place in self.spellings:
             found = pc.if_else(pc.starts_with(uris, place), pc.utf8_slice_codeunits(uris, len(place)), found)
         odd = pc.match_substring_regex(pc.replace_substring_regex(uris, "^[a-z0-9]+://", "", max_replacements=1), ODD)
+        if self.uri.startswith("local://"):
+            found = pc.coalesce(found, self._in_a_directory(uris))
         rows = np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist()
         if not rows:
             return found
@@ -54,6 +56,13 @@ class Namespace:
         for row in rows:
             told[row] = self._read(uris[row].as_py())
         return pa.array(told, pa.string())
+
+    def _in_a_directory(self, uris: pa.Array) -> pa.Array:
+        """A local blockstore writes its own directory before an address, and may do so twice: the last name counts."""
+        name = f"/{self.uri.removeprefix('local://').strip('/')}/"
+        there = pc.and_(pc.match_substring_regex(uris, "^(local|file)://"), pc.match_substring(uris, name))
+        tails = pc.replace_substring_regex(uris, f"(?s)^.*{re.escape(name)}", "")
+        return pc.if_else(there, tails, pa.scalar(None, pa.string()))
 
     def _read(self, uri: str) -> str | None:
         """One URI that may be read in several ways, as one that leads inside; as it is written there is no object."""

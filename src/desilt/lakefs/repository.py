@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desilt.executors.executor import Executor
+from desilt.lakefs import fsck
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
@@ -13,12 +14,13 @@ from desilt.lakefs.settings import Settings
 from desilt.lakefs.source import LakefsSource
 from desilt.lakefs.witness import LakefsWitness
 from desilt.records.passwords import without_password
+from desilt.repository.findings import Findings, Progress
 from desilt.repository.hard_delete import HardDelete
 
 REFUSED = {
     "expire": "a lakeFS server lets nobody change its commits, so its history cannot be made shorter; "
-    "`desilt gc --rules server` frees what its rules let go",
-    "collect": "a lakeFS server lets nobody take its commits away; `desilt gc --rules server` frees what only old "
+    "`desilt gc run --rules server` frees what its rules let go",
+    "collect": "a lakeFS server lets nobody take its commits away; `desilt gc run --rules server` frees what only old "
     "commits have",
     "retention": "a lakeFS server has no marks that would hide an object before it goes; use `desilt lifecycle`, "
     "which moves to the trash",
@@ -52,6 +54,9 @@ class LakefsRepository:
 
     def source(self, executor: Executor) -> LakefsSource:
         return LakefsSource(self._core, executor)
+
+    def fsck(self, *, deep: bool, progress: Progress) -> Findings:  # noqa: ARG002
+        return fsck.check(self._core, deep=deep)
 
     @property
     def handle(self) -> "LakefsHandle":

@@ -65,12 +65,14 @@ class LakefsSource:
         rows = [one.select(["address", "size_bytes"]) for one in going]
         if not rows:
             return None
-        seen = self.snapshot(run.now)
-        heads = self.heads(seen)
+        found = self.served(self.snapshot(run.now), pa.concat_tables(rows).combine_chunks())
+        return self._put(run, "served", pa.chunked_array([found])) if len(found) else None
+
+    def served(self, seen: Snapshot, rows: pa.Table) -> pa.Array:
+        """Of addresses with sizes, those that a branch serves though neither a list nor its commit has them."""
         tables = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
         placed = self.entries([tables[name] for name in sorted(tables)])
-        found = unlisted.served(self._core, heads, placed, pa.concat_tables(rows).combine_chunks())
-        return self._put(run, "served", pa.chunked_array([found])) if len(found) else None
+        return unlisted.served(self._core, self.heads(seen), placed, rows)
 
     def heads(self, seen: Snapshot) -> list[Head]:
         """Every branch with the ranges of its commit."""
@@ -100,7 +102,7 @@ class LakefsSource:
 
     def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
         core = self._core
-        return ranges.placed(self._executor, core.store, PREFIX, tables, source=RANGES, bounds=core.place)
+        return ranges.placed(self._executor, core.store, PREFIX, tables, source=RANGES, territory=core.place)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         for key in damaged:

@@ -10,7 +10,7 @@ from desilt.cache.lookup import CommittedEntries
 from desilt.domain.history import Commit
 from desilt.executors.executor import HERE
 from desilt.inventory.listing import stored_at
-from desilt.lakefs import history, unlisted
+from desilt.lakefs import history
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.source import LakefsSource, staged_now
@@ -66,9 +66,7 @@ class LakefsWitness:
         core, source = self._core, LakefsSource(self._core, HERE)
         sizes = [core.store.head(PREFIX + one).size if self._there(one) else -1 for one in wanted.to_pylist()]
         rows = pa.table([wanted, pa.array(sizes, pa.int64())], names=["address", "size_bytes"])
-        tables = source.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
-        placed = source.entries([tables[name] for name in sorted(tables)])
-        return set(unlisted.served(core, source.heads(seen), placed, rows).to_pylist())
+        return set(source.served(seen, rows).to_pylist())
 
     def _there(self, address: str) -> bool:
         return "://" not in address and stored_at(self._core.store, PREFIX + address) is not None
@@ -78,7 +76,7 @@ class LakefsWitness:
 
     def _committed(self, commits: Collection[Commit]) -> CommittedEntries:
         core = self._core
-        return CommittedEntries(core.store, PREFIX, core.ranges, commits, bounds=core.place)
+        return CommittedEntries(core.store, PREFIX, core.ranges, commits, territory=core.place)
 
     def since_copy(self) -> datetime | None:
         return None

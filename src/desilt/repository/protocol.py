@@ -16,6 +16,7 @@ from desilt.objects.store import ObjectStore
 from desilt.records.database import Database
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.editor import HistoryEditor
+from desilt.repository.findings import Findings, Progress
 from desilt.repository.gate import Gate
 from desilt.repository.hard_delete import HardDelete
 from desilt.repository.source import Source
@@ -101,6 +102,9 @@ class Repository(Protocol):
     def witness(self) -> Witness: ...
 
     def source(self, executor: Executor) -> Source: ...
+
+    def fsck(self, *, deep: bool, progress: Progress) -> Findings:
+        """Whether all of it is sound; ``deep`` reads every object, too, and tells how far it is."""
 
     @property
     def handle(self) -> Callable[[], "Repository"]:

@@ -8,9 +8,10 @@ import pytest
 
 from desilt.domain.entry import AddressType, Entry
 from desilt.lake import fsck
-from desilt.lake.fsck import check, findings
+from desilt.lake.fsck import check
 from desilt.records import removals as tombstones
 from desilt.records.removals import Tombstone
+from desilt.repository import findings
 from desilt.sstable.values import write_metarange
 from desilt.testing import oracle
 from words import collect as take

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from desilt.errors import NotFound, StorageFailed
 from desilt.lake.core import Core
-from desilt.lake.fsck.findings import Notebook
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
+from desilt.repository.findings import Notebook
 
 Progress = Callable[[int, int], None]
 """Told of bytes just read, and how many there are in all."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from desilt.domain.history import Commit
 from desilt.domain.times import moment
-from desilt.lake.fsck.findings import Notebook
 from desilt.lake.fsck.rows import About, SeenRows
+from desilt.repository.findings import Notebook
 
 
 def note_rows(seen: SeenRows, notes: Notebook, default_branch: str) -> None:

@@ -3,9 +3,9 @@
 from desilt.errors import StorageFailed, Unreadable, WentBack
 from desilt.lake import journal, repositories, restored
 from desilt.lake.core import Core
-from desilt.lake.fsck.findings import Notebook
 from desilt.lake.fsck.tables import MOST_AT_ONCE, at_once
 from desilt.lake.layout import DATA
+from desilt.repository.findings import Notebook
 
 
 def note_journal(core: Core, notes: Notebook, *, deep: bool) -> None:

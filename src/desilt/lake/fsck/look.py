@@ -18,13 +18,13 @@ from desilt.domain.units import many
 from desilt.errors import BadRequest, NotFound
 from desilt.lake.core import Core
 from desilt.lake.fsck.deep import Progress, unwatched, wrong_bytes
-from desilt.lake.fsck.findings import LISTED, Finding, Findings, LookedAt, Notebook
 from desilt.lake.fsck.history import note_rows, witnesses
 from desilt.lake.fsck.journal import note_journal
 from desilt.lake.fsck.objects import Comparison, condemned_by
 from desilt.lake.fsck.rows import take
 from desilt.lake.fsck.tables import MOST_AT_ONCE, Claims, at_once
 from desilt.lake.repository import LakeRepository
+from desilt.repository.findings import LISTED, Finding, Findings, LookedAt, Notebook
 
 LOOKS = 1_000  # missing objects that are asked for by name; for more, two listings must do
 

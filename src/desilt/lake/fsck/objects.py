@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from desilt.domain.address import uid
 from desilt.domain.times import moment
 from desilt.lake.core import Core
-from desilt.lake.fsck.findings import LISTED, Finding, Notebook
 from desilt.lake.fsck.rows import SeenRows
 from desilt.lake.fsck.tables import ENTRIES
 from desilt.lake.layout import DATA, UID
 from desilt.objects.store import LISTING
+from desilt.repository.findings import LISTED, Finding, Notebook
 from desilt.sstable.ranges import FOLDER
 
 ROWS = ENTRIES.append(pa.field("stored", pa.int64()))

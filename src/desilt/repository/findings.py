@@ -4,7 +4,7 @@ An error is something that should never be. A fact is something an owner may wan
 to know: what runs removed, and what a job could collect.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +36,7 @@ FACTS = {
     "open-ticket": "an upload under way holds its address",
     "foreign-file": "a file lies in no folder of ours",
 }
+Progress = Callable[[int, int], None]  # bytes that were read just now, and of how many
 LISTED = 1_000  # findings of a kind that are kept; all are counted
 
 

@@ -10,8 +10,8 @@ from desilt.cli.common import with_repository
 from desilt.cli.output import json_line, shown
 from desilt.cli.progress import Progress
 from desilt.domain.units import many, size
-from desilt.lake.fsck import ERRORS, FACTS, Finding, Findings, check
-from desilt.lake.repository import LakeRepository
+from desilt.repository.findings import ERRORS, FACTS, Finding, Findings
+from desilt.repository.protocol import Repository
 
 SHOWN = 5  # findings of a kind; --json has more
 WAYS_ON = {
@@ -37,7 +37,7 @@ WAYS_ON = {
 @click.command(cls=DesiltCommand)
 @with_repository
 @click.option("--deep", is_flag=True, help="Read every object as well, and compare its MD5.")
-def fsck(repository: LakeRepository, deep: bool, as_json: bool) -> None:
+def fsck(repository: Repository, deep: bool, as_json: bool) -> None:
     """Check every ref, commit, table, entry and object of REPO. Nothing is changed.
 
     Errors are things that should never be: an entry whose object is missing, a table that is damaged.
@@ -45,7 +45,7 @@ def fsck(repository: LakeRepository, deep: bool, as_json: bool) -> None:
     Exits with 0 if there is no error, with 1 if there is.
     """
     watch = FsckProgress()
-    found = check(repository, deep=deep, progress=watch)
+    found = repository.fsck(deep=deep, progress=watch)
     watch.finish()
     if as_json:
         click.echo(json_line(document(repository, found)))
@@ -70,7 +70,7 @@ class FsckProgress:
             self._progress.finish()
 
 
-def document(repository: LakeRepository, found: Findings) -> dict[str, Any]:
+def document(repository: Repository, found: Findings) -> dict[str, Any]:
     return {
         "repository": repository.name,
         "sound": found.sound,
@@ -82,7 +82,7 @@ def document(repository: LakeRepository, found: Findings) -> dict[str, Any]:
     }
 
 
-def show(repository: LakeRepository, found: Findings) -> None:
+def show(repository: Repository, found: Findings) -> None:
     looked, outside = found.totals, found.totals.outside
     click.echo(
         f"Checked {repository.name}: {looked.commits:,} commits, {looked.tables:,} tables, "
