@@ -6,7 +6,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from desilt.errors import BadRequest
+from desilt.errors import BadRequest, StorageFailed
+from desilt.objects.local import LocalStore
 from lakefs_world import DAY, world
 
 
@@ -157,3 +158,28 @@ def test_what_cannot_be_done_there_is_refused_in_one_line(here, job):
     with pytest.raises(BadRequest, match="lakeFS server") as refused:
         here.api.job(job).plan(**words)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("lists_too", [False, True])
+def test_where_the_servers_own_folder_may_not_be_read_the_server_is_asked(tmp_path, monkeypatch, lists_too):
+    """Its tables come by the API; where lists of what is staged may not be read either, branches are listed."""
+    get = LocalStore.get
+
+    def denied(store, key, **words):
+        mine = store.fsync  # not the server's
+        if mine and key.startswith("_lakefs/") and (lists_too or not key.startswith("_lakefs/retention/")):
+            raise StorageFailed(f"{key}: access denied")
+        return get(store, key, **words)
+
+    monkeypatch.setattr(LocalStore, "get", denied)
+    with world(tmp_path, monkeypatch) as here:
+        kept = {here.upload("main", "kept", b"1"), here.upload("main", "other", b"22")}
+        here.subject.commit("main", "kept")
+        kept.add(here.upload("main", "staged", b"333"))
+        lost = here.upload("main", "lost", b"4444")
+        here.ask("DELETE", "branches", "main", "objects", path="lost")
+        here.wait(2 * DAY)
+        assert here.stored() == {*kept, lost}
+        here.api.gc.run(confirm=True, max_share=1)
+        assert here.stored() == kept
+        assert ("GET", "/repositories/{repository}/metadata/object/{kind}/{id}") in here.model.asked

@@ -22,7 +22,6 @@ from desilt.domain.history import Commit
 from desilt.errors import Damaged, NotFound, NotReadBack
 from desilt.executors.executor import HERE
 from desilt.objects.store import ObjectStore
-from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.ranges import Ranges
 from desilt.sstable.values import RangeData
 
@@ -42,7 +41,7 @@ class CommittedEntries:
         *,
         territory: Territory | None = None,
     ) -> None:
-        self._store, self._prefix, self._bounds = store, prefix, territory
+        self._store, self._prefix, self._territory, self._folder = store, prefix, territory, ranges.folder
         self._ranges: dict[str, RangeData] = {}
         self._listing: dict[str, list[str]] = {}
         for metarange in sorted({commit.metarange for commit in commits}):
@@ -99,7 +98,7 @@ class CommittedEntries:
 
     def _files(self) -> list[HeldFile]:
         wanted = [self._ranges[name] for name in sorted(self._ranges)]
-        return range_cache.held(HERE, self._store, self._prefix, wanted, source=RANGES, territory=self._bounds)
+        return range_cache.held(HERE, self._store, self._prefix, wanted, source=self._folder, territory=self._territory)
 
     def _names(self, held: HeldFile) -> list[str]:
         """The ranges of a cache file, by the number of the owner that each is in it."""

@@ -46,6 +46,7 @@ class MetarangePiece:
 
     store: str
     prefix: str
+    folder: str  # that tables are in
     metaranges: tuple[str, ...]
 
 
@@ -67,7 +68,7 @@ def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Se
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
         take(kept(store, folder, key))
     new = tuple(name for name in wanted if name not in found.of)
-    pieces = [MetarangePiece(store.uri, ranges.prefix, group) for group in _grouped(new, executor.width)]
+    pieces = [MetarangePiece(store.uri, ranges.prefix, ranges.folder, group) for group in _grouped(new, executor.width)]
     for key in executor(read_group, pieces, rows=len(new) * ROWS_TO_A_METARANGE):
         take(kept(store, folder, key))
     for metarange in new:
@@ -86,7 +87,7 @@ def _grouped(metaranges: tuple[str, ...], width: int) -> Iterator[tuple[str, ...
 def read_group(piece: MetarangePiece) -> str:
     """On an executor: read some metaranges, and keep what they list; the key of that."""
     store = open_store(piece.store)
-    ranges, group = Ranges(store, piece.prefix), Lists()
+    ranges, group = Ranges(store, piece.prefix, folder=piece.folder), Lists()
     for metarange in piece.metaranges:
         group.add(metarange, list(ranges.metarange(metarange)))
     return _keep(store, piece.prefix + FOLDER, group)

@@ -13,6 +13,7 @@ from desilt.lakefs.namespace import AZURE, Namespace
 from desilt.lakefs.repository import LakefsHandle, LakefsRepository
 from desilt.lakefs.server import Described, Server
 from desilt.lakefs.settings import Settings, find
+from desilt.lakefs.tables import ranges_of
 from desilt.objects import open_store
 from desilt.objects.opening import dated
 from desilt.objects.store import ObjectStore
@@ -22,7 +23,6 @@ from desilt.records.opening import open_records
 from desilt.records.passwords import with_password
 from desilt.repository.opening import Opened
 from desilt.sstable.ranges import FOLDER as TABLES
-from desilt.sstable.ranges import Ranges
 
 LOCAL_PATH = "LAKEFS_BLOCKSTORE_LOCAL_PATH"  # as the server itself is told
 USUAL_LOCAL_PATH = "~/lakefs/data/block"
@@ -65,7 +65,7 @@ def _opened(
         blockstore,
         Namespace(described.namespace, _also(store)),
         store,
-        Ranges(store, PREFIX),
+        ranges_of(store, PREFIX, server),
         records,
         elsewhere.name_of(records),
         clock,

@@ -17,17 +17,17 @@ from desilt.columns.pins import POINTERS
 from desilt.domain.entry import after_prefix, decode_path, encode_prefix
 from desilt.domain.history import Commit
 from desilt.domain.run import Run
+from desilt.errors import StorageFailed
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory, Span
-from desilt.lakefs import history, server_rules, staged, unlisted
+from desilt.lakefs import history, server_rules, staged, tables, unlisted
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import DATA, GROUP
 from desilt.lakefs.unlisted import Head
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import ENTRIES, entry_columns
-from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
 
 READINGS = 2  # of what is staged: it is no snapshot, and what moves behind one reading is seen by the other
@@ -70,8 +70,8 @@ class LakefsSource:
 
     def served(self, seen: Snapshot, rows: pa.Table) -> pa.Array:
         """Of addresses with sizes, those that a branch serves though neither a list nor its commit has them."""
-        tables = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
-        placed = self.entries([tables[name] for name in sorted(tables)])
+        found = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
+        placed = self.entries([found[name] for name in sorted(found)])
         return unlisted.served(self._core, self.heads(seen), placed, rows)
 
     def heads(self, seen: Snapshot) -> list[Head]:
@@ -98,11 +98,15 @@ class LakefsSource:
 
     def lists(self, commits: Iterable[Commit]) -> Lists:
         wanted = [commit.metarange for commit in commits]
+        tables.bring(self._core.ranges, wanted)
         return metaranges.lists(self._executor, self._core.store, self._core.ranges, wanted)
 
-    def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
+    def entries(self, wanted: Sequence[RangeData]) -> list[Placed]:
         core = self._core
-        return ranges.placed(self._executor, core.store, PREFIX, tables, source=RANGES, territory=core.place)
+        tables.bring(core.ranges, [one.id for one in wanted])
+        return ranges.placed(
+            self._executor, core.store, PREFIX, wanted, source=core.ranges.folder, territory=core.place
+        )
 
     def distrust(self, damaged: Iterable[str]) -> None:
         for key in damaged:
@@ -208,8 +212,16 @@ class LakefsSource:
 
 
 def staged_now(core: LakefsCore) -> pa.Array:
-    """The addresses inside that the server lists as uncommitted, in one reading."""
-    found = staged.addresses(core.store, PREFIX, core.server.uncommitted()).combine_chunks()
+    """The addresses inside that the server lists as uncommitted, in one reading.
+
+    Where we may not read that list, all that any branch serves: it holds more, and takes longer.
+    """
+    listed = core.server.uncommitted()
+    try:
+        found = staged.addresses(core.store, PREFIX, listed).combine_chunks()
+    except StorageFailed:
+        heads = history.read(core, core.clock()).names
+        found = pa.array([one.address for name in heads for one in core.server.listing(name)], pa.string())
     whole = pc.match_substring(found, "://")
     if not pc.any(whole, min_count=0).as_py():
         return found

@@ -35,6 +35,7 @@ class Ranges:
     def __init__(self, store: ObjectStore, prefix: str, *, raggedness: int = RAGGEDNESS, folder: str = FOLDER) -> None:
         self.prefix = prefix
         self._store = store
+        self.folder = folder
         self._folder = prefix + folder
         self._raggedness = raggedness
         self.metarange = lru_cache(METARANGES_KEPT)(self._metarange)
