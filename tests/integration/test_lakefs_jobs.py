@@ -182,4 +182,4 @@ def test_where_the_servers_own_folder_may_not_be_read_the_server_is_asked(tmp_pa
         assert here.stored() == {*kept, lost}
         here.api.gc.run(confirm=True, max_share=1)
         assert here.stored() == kept
-        assert ("GET", "/repositories/{repository}/metadata/object/{kind}/{id}") in here.model.asked
+        assert ("GET", "/repositories/{repository}/metadata/object/{kind}/{table}") in here.model.asked

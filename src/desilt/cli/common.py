@@ -17,7 +17,8 @@ from desilt.repository.opening import repository_at
 from desilt.repository.protocol import Repository
 
 REPO_HELP = """REPO is a directory and a repository in it, DIRECTORY#NAME (or lake:///DIRECTORY#NAME),
-or s3://BUCKET/PREFIX#NAME with its database from --db or DESILT_DB. #NAME may be left out where there is only one."""
+or s3://BUCKET/PREFIX#NAME with its database from --db or DESILT_DB. #NAME may be left out where there is only one.
+On a lakeFS server it is lakefs://NAME, or lakefs+https://HOST/NAME, with the keys that lakectl has."""
 
 REPEATABLE = ("plan", "run", "sweep", "restore", "purge", "pins", "simulate", "fsck", "explain")
 
@@ -25,7 +26,10 @@ Command = Callable[..., None]
 
 
 db_option = click.option(
-    "--db", envvar="DESILT_DB", metavar="URL", help="The lake's database, where it is not in the directory itself."
+    "--db",
+    envvar="DESILT_DB",
+    metavar="URL",
+    help="The lake's database, where it is not in the directory itself; of a lakeFS repository, our records.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 

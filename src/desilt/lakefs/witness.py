@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache.lookup import CommittedEntries
+from desilt.domain.entry import decode_path
 from desilt.domain.history import Commit
 from desilt.executors.executor import HERE
 from desilt.inventory.listing import stored_at
@@ -18,7 +19,7 @@ from desilt.objects.store import check_key, flaw
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.witness import Holders, HoldingArea, Places, Uncommitted
 
-SOME_BRANCH = "some branch"  # a list of what is uncommitted does not say which
+UNLISTED = HoldingArea("some branch", "a path that has the same bytes in its commit", hidden=False)
 
 
 class LakefsWitness:
@@ -57,9 +58,20 @@ class LakefsWitness:
         core, wanted = self._core, pa.array(list(addresses), pa.string())
         listed = staged_now(core)
         seen = history.read(core, now)
-        staged = set(listed.filter(pc.is_in(listed, value_set=wanted)).to_pylist()) | self._served(seen, wanted)
-        area = HoldingArea(SOME_BRANCH, "", hidden=False)
-        return seen, {one: Uncommitted((area,) if one in staged else ()) for one in addresses}
+        staged = set(listed.filter(pc.is_in(listed, value_set=wanted)).to_pylist())
+        areas = self._areas(staged)
+        areas |= {one: [UNLISTED] for one in (staged | self._served(seen, wanted)) - areas.keys()}
+        return seen, {one: Uncommitted(tuple(areas.get(one, ()))) for one in addresses}
+
+    def _areas(self, staged: set[str]) -> dict[str, list[HoldingArea]]:
+        """Where each is staged: branches are asked what differs from their commits."""
+        source, found = LakefsSource(self._core, HERE), dict[str, list[HoldingArea]]()
+        for branch in source.staged_branches() if staged else ():
+            for rows in source.changes_on(branch):
+                for path, address in zip(rows["path"].to_pylist(), rows["address"].to_pylist(), strict=True):
+                    if address in staged:
+                        found.setdefault(address, []).append(HoldingArea(branch, decode_path(path), hidden=False))
+        return found
 
     def _served(self, seen: Snapshot, wanted: pa.Array) -> set[str]:
         """Which a branch serves, though nothing lists it."""

@@ -78,6 +78,8 @@ def _recorded(
     """What the records say of an address: staged entries, its ticket, and the ledger."""
     names = {branch.uid: branch.name for branch in history.branches}
     group = repository.layout.group_of(address) if repository.layout.is_object(address) else ""
+    if group == repository.layout.data.rstrip("/"):  # all branches share one folder
+        group = ""
     return Explanation(
         address=address,
         uri=address if "://" in address else repository.uri + address,

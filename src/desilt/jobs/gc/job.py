@@ -273,7 +273,10 @@ def chosen(branch: str, names: Mapping[str, str], stored: list[str]) -> str:
         return by_name[branch]
     if branch in stored:
         return branch
-    raise BadRequest(f"{branch!r} is neither a branch nor the uid of a deleted one; see `desilt lake branches`")
+    raise BadRequest(
+        f"{branch!r} is neither a branch nor the uid of a deleted one, whose objects lie together; "
+        "see `desilt lake branches`, and leave --branch out where all branches share one folder"
+    )
 
 
 job = Job(

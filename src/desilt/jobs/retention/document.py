@@ -49,16 +49,23 @@ def retention_of(given: RetentionLike) -> Retention:
 
 def keep(repository: Repository, retention: Retention, found: Sequence[Lint] = ()) -> KeptRetention:
     """From here on, runs go by ``retention``, which somebody wants in spite of what was ``found``."""
+    _check_kind(repository)
     return KeptRetention(retention, repository.orders.set_policy(JOB, retention.to_json(), agreed(found)))
 
 
 def kept(repository: Repository) -> KeptRetention:
     """What the repository's owner has set."""
+    _check_kind(repository)
     with repository.records.read() as tx:
         found = policies.find(tx, repository.uid, JOB)
     if found is None:
         raise NotFound("retention of", repository.name, "set one with `desilt retention set`, or pass --config")
     return KeptRetention(parse(found.document), found.set_at)
+
+
+def _check_kind(repository: Repository) -> None:
+    if reason := repository.refuses.get(JOB):
+        raise BadRequest(reason)
 
 
 def keep_rules(repository: Repository) -> tuple[KeepRule, ...]:
