@@ -1,4 +1,4 @@
-"""Commits, branches and tags as the tables that a server dumps, and takes back: what :mod:`desilt.lakefs.dump` reads."""
+"""Commits, branches and tags as the tables that a server dumps and takes back; :mod:`desilt.lakefs.dump` reads them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,9 +43,7 @@ FIELDS: dict[str, list[tuple[str, str, str, str]]] = {  # name, label, type, and
 PAIR = [("key", OPTIONAL, TEXT, ""), ("value", OPTIONAL, TEXT, "")]
 
 
-def write(
-    put: Put, commits: Iterable[Commit], branches: Mapping[str, str], tags: Mapping[str, str]
-) -> DumpedRefs:
+def write(put: Put, commits: Iterable[Commit], branches: Mapping[str, str], tags: Mapping[str, str]) -> DumpedRefs:
     """The three tables, stored; branches and tags are names and the commits that they have."""
     return DumpedRefs(
         write_entity(put, "commit", {one.id: (one.id, commit_message(one)) for one in commits}),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desilt.executors.executor import Executor
+from desilt.lakefs import history
 from desilt.lakefs.core import PREFIX, Core
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
@@ -51,6 +52,14 @@ class LakefsRepository:
 
     def source(self, executor: Executor) -> LakefsSource:
         return LakefsSource(self._core, executor)
+
+    def commits_lost(self) -> int:
+        """How many commits that were seen before the server has no longer."""
+        return len(history.lost(self._core))
+
+    def accept_history(self) -> None:
+        """Let what the server has now be what it should have."""
+        history.accept(self._core)
 
     @property
     def handle(self) -> "LakefsHandle":

@@ -1,4 +1,4 @@
-"""Where a repository of a server is: its server, its namespace, and the store behind that, opened with our own rights."""
+"""Where a repository of a server is: its server, its namespace, and the store behind that."""
 
 import os
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from desilt.lakefs.namespace import AZURE, Namespace
 from desilt.lakefs.server import Described, Server
 from desilt.lakefs.settings import Settings
 from desilt.objects import open_store
+from desilt.objects.local import LocalStore
 from desilt.objects.opening import dated
 from desilt.objects.store import ObjectStore
 from desilt.sstable.ranges import FOLDER as TABLES
@@ -39,6 +40,8 @@ def find_site(settings: Settings, *, clock: Clock = system_clock, bare: bool = F
     described = server.repository()
     blockstore = server.blockstore(described.storage_id)
     store = store_of(described, blockstore, bare=bare)
+    if bare and isinstance(store, LocalStore):
+        os.makedirs(store.root, exist_ok=True)  # as the server will, when it comes to write there
     if clock is not system_clock:
         store = dated(store, clock)
     return Site(server, described, blockstore, store, Namespace(described.namespace, also(store)))

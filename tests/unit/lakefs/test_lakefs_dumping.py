@@ -30,6 +30,11 @@ def test_a_dump_written_again_is_the_same_files(entity):
         assert metarange in {one.name for one in captured("metaranges", entity)}
 
 
+def written(stored):
+    """The commits of a dump whose metarange was stored last."""
+    return [dump._commit(one) for one in dump._messages(lambda _, name: stored[name], list(stored)[-1], "commit")]
+
+
 def test_a_commit_is_written_as_a_server_writes_it():
     [metarange] = [one.name for one in captured("metaranges", "commit")]
     seen = 0
@@ -38,7 +43,6 @@ def test_a_commit_is_written_as_a_server_writes_it():
         if len(commit.metadata) < 2:  # a server writes maps in any order
             stored = {}
             dumping.write_entity(stored.__setitem__, "commit", {commit.id: (commit.id, dumping.commit_message(commit))})
-            found = [dump._commit(one) for one in dump._messages(lambda _, name: stored[name], list(stored)[-1], "commit")]
-            assert found == [commit]
+            assert written(stored) == [commit]
             seen += 1
     assert seen
