@@ -1,8 +1,8 @@
 """What says that a place was begun to be copied to, from where, and what became of ids: small files beside the copy."""
 
 import json
-import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from desilt.errors import BadRequest, NotFound, Unreadable
 from desilt.exchange.side import Side
@@ -35,7 +35,7 @@ def note(store: ObjectStore, prefix: str, said: Mapping[str, str]) -> None:
 
 def check_empty(store: ObjectStore, prefix: str) -> None:
     """Refuse a place in which anything lies."""
-    if isinstance(store, LocalStore) and not os.path.isdir(store.root):
+    if isinstance(store, LocalStore) and not Path(store.root).is_dir():
         return
     for batch in store.list(prefix):
         for key in batch["key"].to_pylist():

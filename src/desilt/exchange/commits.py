@@ -5,16 +5,26 @@ A server names a commit by its content, and takes no other name for it. A lake k
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from graphlib import TopologicalSorter
 
 from desilt.domain.history import Commit
 from desilt.domain.identity import commit_hash
 from desilt.domain.times import seconds
 
+MOMENT = timedelta(microseconds=1)  # the least that a lake tells apart
+
 
 def moved(commits: Mapping[str, Commit], metaranges: Mapping[str, str]) -> list[Commit]:
-    """Parents before children, each with its own name; what was edited since is as if it had been made so."""
-    return list(_moved(commits, metaranges, named=False).values())
+    """Parents before children, each with its own name, and later than its parents, as jobs of a lake rely on.
+
+    A server takes any date that somebody gives; one that is too early becomes the next moment after the parents'.
+    """
+    made: dict[str, Commit] = {}
+    for name, commit in _moved(commits, metaranges, named=False).items():
+        after = max((made[parent].created_at + MOMENT for parent in commit.parents), default=commit.created_at)
+        made[name] = replace(commit, created_at=max(commit.created_at, after))
+    return list(made.values())
 
 
 def renamed(commits: Mapping[str, Commit], metaranges: Mapping[str, str]) -> dict[str, Commit]:

@@ -45,10 +45,11 @@ def take_in(
     copied = objects.copy(origin, target, found.addresses, named, again=again, may_miss=may_miss, watch=watch)
     metaranges = tables.rewrite(origin, target, found, named, watch=watch)
     watch.begins("making the repository")
+    history = commits.moved(seen.commits, metaranges)
     made = founding.make(
         lake,
         new,
-        commits.moved(seen.commits, metaranges),
+        history,
         {branch.name: branch.head for branch in seen.branches},
         seen.tags,
         {named(address).rpartition("/")[0] + "/" for address in found.addresses.to_pylist()},
@@ -69,6 +70,7 @@ def take_in(
         renamed=0,
         commit_ids="",
         left_staged=staged,
+        redated=sum(one.created_at != seen.commits[one.id].created_at for one in history),
         was_hidden=tuple(sorted(dumped.hidden)),
     )
 

@@ -24,6 +24,7 @@ class Exchanged:
     renamed: int  # commits that have another id now
     commit_ids: str  # where it is written which
     left_staged: tuple[str, ...]  # branches with staged entries, which were left behind
+    redated: int = 0  # commits that were not later than their parents, and are now
     was_hidden: tuple[str, ...] = ()  # branches that a server's lists left out
 
     @property
@@ -51,6 +52,10 @@ class Exchanged:
             said.append(f"{self.missing:,} objects are missing there; their entries came along without them.")
         if self.left_staged:
             said.append(f"What is staged was left behind, on: {', '.join(self.left_staged)}.")
+        if self.redated:
+            said.append(
+                f"{self.redated:,} commits were dated no later than their parents, and come just after them now."
+            )
         if self.was_hidden:
             said.append(f"Branches that were hidden are not any more: {', '.join(self.was_hidden)}.")
         return said

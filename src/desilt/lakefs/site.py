@@ -41,7 +41,7 @@ def find_site(settings: Settings, *, clock: Clock = system_clock, bare: bool = F
     blockstore = server.blockstore(described.storage_id)
     store = store_of(described, blockstore, bare=bare)
     if bare and isinstance(store, LocalStore):
-        os.makedirs(store.root, exist_ok=True)  # as the server will, when it comes to write there
+        Path(store.root).mkdir(parents=True, exist_ok=True)  # as the server will, when it comes to write there
     if clock is not system_clock:
         store = dated(store, clock)
     return Site(server, described, blockstore, store, Namespace(described.namespace, also(store)))
