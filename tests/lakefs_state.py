@@ -64,8 +64,8 @@ class Repository:
         self.rules = None  # default days, days by branch
         self.lost_commits, self.lost_branches = set(), False  # from dumps
         self.names, self.clock, self._known = names, clock, {}
-        place.put("_lakefs/dummy", DUMMY)
-        if not bare:
+        if not bare:  # of a bare one, nobody looks whether its place can be written to
+            place.put("_lakefs/dummy", DUMMY)
             first = self._add([], "", "Repository created", {}, committer="")
             self.branches[default_branch] = Branch(default_branch, first.id)
 

@@ -44,11 +44,13 @@ ALLOWED = {
     "api": {*ENGINE, "jobs", "upkeep"},
     "tables": {*ENGINE, "jobs"},
     "recovery": {*ENGINE, "jobs", "lake"},
+    "exchange": {*SEAM, "lake", "lakefs"},
     "testing": {*SEAM, "lake"},
     "demo": {"testing"},
     "schemas": {"errors"},
     "cli": {*ENGINE, "jobs", "upkeep", "schemas"},
     "cli/lake": {*ENGINE, "jobs", "cli", "lake", "recovery", "testing", "demo"},
+    "cli/lakefs": {*ENGINE, "cli", "lake", "lakefs", "exchange"},
 }
 """What is of a lake of our own is known to the lake, to what is about it alone, and to nobody else."""
 
@@ -58,7 +60,7 @@ def package_of(path):
 
 
 def package(parts):
-    return "cli/lake" if tuple(parts[:2]) == ("cli", "lake") else parts[0]
+    return two if (two := "/".join(parts[:2])) in ("cli/lake", "cli/lakefs") else parts[0]
 
 
 def imported(path):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 from textwrap import shorten
 from typing import Any
 
@@ -28,7 +29,8 @@ class LazyGroup(DesiltGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.lazy and cmd_name not in self.commands:
-            found: click.Command = getattr(import_module(self.lazy[cmd_name][0]), cmd_name.replace("-", "_"))
+            name = cmd_name.replace("-", "_") + ("_" if iskeyword(cmd_name) else "")
+            found: click.Command = getattr(import_module(self.lazy[cmd_name][0]), name)
             with_verbosity(found)
             self.add_command(found, cmd_name)
         return super().get_command(ctx, cmd_name)

@@ -15,6 +15,10 @@ COMMANDS = {
         "and collect that.",
     ),
     "lake": ("desilt.cli.lake.lake", "Work with an embedded lake: versioned objects in a directory or a bucket."),
+    "lakefs": (
+        "desilt.cli.lakefs.lakefs",
+        "Copy repositories between a lake and a lakeFS server, and say whose records count for one of a server.",
+    ),
     "gc": (
         "desilt.cli.gc",
         "Remove objects that were uploaded and never became, or are no longer, part of anything.",
@@ -119,6 +123,7 @@ def desilt() -> None:
       desilt stats ./lake#mine         how much there is, where, and how old
       desilt pins ./lake#mine          which branch, tag or hold keeps how many bytes
       desilt fsck ./lake#mine          whether all of it is sound
+      desilt lakefs --help             a repository of a lakeFS server copied into a lake, and back
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
     run is at work, 130 stopped by Ctrl-C. Errors are one line that says what to do.

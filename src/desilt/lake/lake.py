@@ -145,7 +145,7 @@ class Lake:
         row = RepositoryRow(
             name, new_uid(now), default_branch, now, secrets.token_hex(32), ticket_life, manual_now=clock_at
         )
-        core = self._core(row)
+        core = self.core_of(row)
         commit_time.check(now, store_clock.store_time(core.store))
         first = new_commit(
             parents=(), metarange=EMPTY, created_at=now, committer="", message="Repository created", metadata={}
@@ -168,9 +168,10 @@ class Lake:
             name = names[0]
         with self.database.read() as tx:
             row = repositories.find(tx, name)
-        return LakeRepository(self._core(row))
+        return LakeRepository(self.core_of(row))
 
-    def _core(self, row: RepositoryRow) -> Core:
+    def core_of(self, row: RepositoryRow) -> Core:
+        """What the repository of ``row`` works with, whether it is there yet or not."""
         clock, store = self.clock, self.store
         if row.manual_now is not None:
             clock = ManualClock(row.manual_now, look=lambda: repositories.manual_now(self.database, row.uid))

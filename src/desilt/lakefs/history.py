@@ -47,6 +47,24 @@ def resolve(core: LakefsCore, now: Callable[[], datetime], ref: str) -> str:
     return core.server.commit_of(ref)
 
 
+def lost(core: LakefsCore) -> set[str]:
+    """The commits that were there when refs were last seen, and are no longer."""
+    refs = core.server.dump()
+    with core.records.read() as tx:
+        last = revisions.newest(tx, core.uid)
+    if last is None or last.commits in ("", refs.commits):
+        return set()
+    return dump.commit_ids(core.table, last.commits) - dump.commit_ids(core.table, refs.commits)
+
+
+def accept(core: LakefsCore) -> None:
+    """Refs as they are, seen, whatever was before."""
+    refs = core.server.dump()
+    dump.read(core.table, refs, default_branch=core.default_branch)
+    with core.records.write() as tx:
+        revisions.see(tx, core.uid, _mark(refs), refs.commits, now=core.clock())
+
+
 def _check_whole(core: LakefsCore, last: SeenRefs, seen: Snapshot) -> None:
     """A server never loses commits: where one is gone that was seen before, it was restored, or made anew."""
     lost = dump.commit_ids(core.table, last.commits) - seen.commits.keys()

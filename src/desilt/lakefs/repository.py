@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desilt.executors.executor import Executor
-from desilt.lakefs import fsck
+from desilt.lakefs import fsck, history
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
@@ -57,6 +57,14 @@ class LakefsRepository:
 
     def fsck(self, *, deep: bool, progress: Progress) -> Findings:  # noqa: ARG002
         return fsck.check(self._core, deep=deep)
+
+    def commits_lost(self) -> int:
+        """How many commits that were seen before the server has no longer."""
+        return len(history.lost(self._core))
+
+    def accept_history(self) -> None:
+        """Let what the server has now be what it should have."""
+        history.accept(self._core)
 
     @property
     def handle(self) -> "LakefsHandle":

@@ -5,6 +5,7 @@ knows at each moment how large its table says it is, and closes it byte for byte
 as lakeFS would.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,7 +56,7 @@ class Builder:
         key = separator(last, following) if following is not None else successor(last)
         self._point(key, handle)
 
-    def close(self, *, kind: Kind, totals: Totals, estimate: int) -> bytes:
+    def close(self, *, kind: Kind, totals: Totals, estimate: int, said: Mapping[str, str] | None = None) -> bytes:
         """The file. ``estimate`` is the estimated size just before its last data block was closed."""
         if not self._open:
             self._point(NO_KEY, self._store(build([], interval=1), compress=True))
@@ -75,7 +76,7 @@ class Builder:
             "max_key": totals.max_key,
             "count": str(totals.count).encode(),
             "estimated_size_bytes": str(estimate).encode(),
-        }
+        } | {name: text.encode() for name, text in (said or {}).items()}
         known = {f"rocksdb.{name}": varint.encode(value) for name, value in numbers.items()}
         properties = FIXED | user | known | {INDEX_TYPE: bytes([2 * (len(partitions) > 1), 0, 0, 0])}
         block = build(sorted((name.encode(), value) for name, value in properties.items()), interval=2**31)

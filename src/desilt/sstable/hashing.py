@@ -5,6 +5,7 @@ have the same id, whoever wrote them.
 """
 
 import hashlib
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +32,10 @@ class TableHash:
         forms = joined(_lengths(keys), keys, BAR, _lengths(values), values, BAR)
         self._sha.update(layout(forms)[0].data)
 
-    def finish(self, kind: str) -> str:
-        """The id of a table of this kind with the records added so far."""
+    def finish(self, kind: str, said: Mapping[str, str] | None = None) -> str:
+        """The id of a table of this kind with the records added so far, and what it says of itself besides."""
         whole = self._sha.copy()
-        whole.update(hash_map({"type": kind}))
+        whole.update(hash_map({"type": kind, **(said or {})}))
         return whole.hexdigest()
 
 

@@ -5,7 +5,7 @@ raggedness, or when it has grown to its limit. So equal runs of records become
 equal ranges, with equal ids, in whatever batches they come.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,11 +34,11 @@ class Written:
     estimated_size: int  # before its last block was closed: as the table says it, and its metarange
 
 
-def write_table(records: pa.RecordBatch, *, kind: Kind) -> Written:
-    """All of ``records``, which are in key order, as one table."""
-    writer = RangeWriter(max_size=None, raggedness=None, kind=kind)
+def write_table(records: pa.RecordBatch, *, kind: Kind, said: Mapping[str, str] | None = None) -> Written:
+    """All of ``records``, which are in key order, as one table; with what it says of itself besides."""
+    writer = RangeWriter(max_size=None, raggedness=None, kind=kind, said=said)
     writer.add(records)
-    (written,) = writer.finish() or [_Making(kind).close(estimate=NOTHING)]
+    (written,) = writer.finish() or [_Making(kind, said).close(estimate=NOTHING)]
     return written
 
 
@@ -46,10 +46,15 @@ class RangeWriter:
     """Takes sorted records, gives back ranges as they are complete; what it gives depends on the records alone."""
 
     def __init__(
-        self, *, max_size: int | None = 20 * 2**20, raggedness: int | None = 50_000, kind: Kind = "ranges"
+        self,
+        *,
+        max_size: int | None = 20 * 2**20,
+        raggedness: int | None = 50_000,
+        kind: Kind = "ranges",
+        said: Mapping[str, str] | None = None,
     ) -> None:
-        self._max_size, self._raggedness, self._kind = max_size, raggedness, kind
-        self._making = _Making(kind)
+        self._max_size, self._raggedness, self._kind, self._said = max_size, raggedness, kind, said
+        self._making = _Making(kind, said)
         self._pending = _none()  # the records of the block that is open
         self._last: bytes | None = None
 
@@ -118,7 +123,7 @@ class RangeWriter:
 
     def _close(self, stretch: Stretch, start: int, stop: int) -> Written:
         """The range whose last block is this one; the next begins with nothing."""
-        making, self._making, self._pending = self._making, _Making(self._kind), _none()
+        making, self._making, self._pending = self._making, _Making(self._kind, self._said), _none()
         estimate = making.builder.size + stretch.size(start, stop)
         last = stretch.key(stop - 1)
         making.builder.add(stretch.block(start, stop), last=last, following=None)
@@ -128,9 +133,10 @@ class RangeWriter:
 class _Making:
     """A table in the making: its blocks so far, and what it will say of its records."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, said: Mapping[str, str] | None) -> None:
         self.builder = Builder()
         self._kind: Kind = kind
+        self._said = said
         self._hash = TableHash()
         self._totals = Totals(b"", b"", 0, 0, 0)
 
@@ -150,8 +156,8 @@ class _Making:
 
     def close(self, *, estimate: int) -> Written:
         totals = self._totals
-        data = self.builder.close(kind=self._kind, totals=totals, estimate=estimate)
-        name = self._hash.finish(self._kind)
+        data = self.builder.close(kind=self._kind, totals=totals, estimate=estimate, said=self._said)
+        name = self._hash.finish(self._kind, self._said)
         return Written(name, data, totals.min_key, totals.max_key, totals.count, estimate)
 
 

@@ -1,0 +1,1 @@
+"""Commands about repositories of a lakeFS server."""
