@@ -12,9 +12,8 @@ from desilt.errors import StorageFailed
 
 def may_write(path: Path) -> bool:
     """Whether this process may change a database; one that is not there yet is for whoever makes it."""
-    name = os.path.realpath(path) if os.path.islink(path) else os.fspath(path)  # as SQLite does, and has its log there
-    folder = os.path.dirname(name) or "."
-    return not os.path.exists(name) or (os.access(name, os.W_OK) and os.access(folder, os.W_OK | os.X_OK))
+    path = path.resolve() if path.is_symlink() else path  # as SQLite does, and has its log there
+    return not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK))
 
 
 @contextmanager

@@ -239,8 +239,9 @@ ASKED = [
 ]
 
 
+@pytest.mark.usefixtures("condemned")
 @pytest.mark.parametrize(("ask", "values", "named"), ASKED, ids=[f"{one[0].__name__}-{len(one[2])}" for one in ASKED])
-def test_what_is_asked_about_a_run_goes_through_no_tombstones_of_others(lake, uid, condemned, ask, values, named):
+def test_what_is_asked_about_a_run_goes_through_no_tombstones_of_others(lake, uid, ask, values, named):
     """SQLite knows how many there are of nothing, and might take them in order of addresses: all of them."""
     if not lake.database.url.startswith("sqlite:"):
         pytest.skip("it counts what there is, and chooses by that")
