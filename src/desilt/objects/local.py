@@ -22,7 +22,7 @@ from desilt.clock import Clock
 from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
-from desilt.objects.local_files import took_away, write_all
+from desilt.objects.local_files import taken_away, write_all
 from desilt.objects.local_folders import existing, make_folder, rename, sync_folder, sync_names, tidy, tries
 from desilt.objects.local_listing import walk
 from desilt.objects.removal import attempt, by_folder, check_pairs, failed
@@ -34,6 +34,7 @@ from desilt.objects.store import (
     Result,
     batches,
     check_key,
+    check_keys,
     check_prefix,
     check_range,
     nothing,
@@ -149,8 +150,7 @@ class LocalStore:
         return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
-        for key in keys:
-            check_key(key)
+        check_keys(keys)
         between()
         outcomes: dict[int, Outcome] = {}
         for folder, places in by_folder(keys).items():
@@ -177,10 +177,8 @@ class LocalStore:
         outcomes: Outcomes = []
         begins = len(folder) + bool(folder)
         try:
-            for key in keys:
-                between()
-                name = key[begins:]
-                gone = took_away(name, descriptor)
+            names = [key[begins:] for key in keys]
+            for key, name, gone in zip(keys, names, taken_away(names, descriptor, between), strict=True):
                 outcomes.append(Outcome(key, Result.REMOVED) if gone else attempt(self._delete, key, name, descriptor))
             return outcomes
         finally:
