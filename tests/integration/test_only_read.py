@@ -1,5 +1,6 @@
 """A lake that may only be read can be read, and says so when more is asked of it."""
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -85,6 +86,22 @@ def test_a_link_to_a_database_is_the_database(path, reader, tmp_path):
     link.symlink_to(path)
     with closing(insert(path, stay=True)):
         assert rows(SQLite(f"sqlite://{link}")) == rows(reader) == 1
+
+
+def test_whether_a_database_may_be_written_is_asked_of_its_own_folder(path, tmp_path, monkeypatch):
+    """SQLite has its log there, wherever the link lies; folders on the way to it may be links too."""
+    link, way = tmp_path / "elsewhere" / "lake.db", tmp_path / "way"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    way.symlink_to(path.parent)
+    refused = {str(path.parent)}
+    monkeypatch.setattr(os, "access", lambda name, _: os.path.realpath(name) not in refused)
+    assert [sqlite.may_write(one) for one in (path, link, way / "lake.db")] == [False] * 3
+    assert sqlite.may_write(path.with_name("new.db"))
+    refused = {str(link.parent)}
+    assert [sqlite.may_write(one) for one in (path, link, way / "lake.db")] == [True] * 3
+    refused = {str(path)}
+    assert [sqlite.may_write(one) for one in (path, link, way / "lake.db")] == [False] * 3
 
 
 SCRIPT = """

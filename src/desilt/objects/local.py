@@ -22,7 +22,7 @@ from desilt.clock import Clock
 from desilt.domain.times import moment, nanoseconds
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
-from desilt.objects.local_files import took_away, write_all
+from desilt.objects.local_files import taken_away, write_all
 from desilt.objects.local_folders import existing, make_folder, rename, sync_folder, sync_names, tidy, tries
 from desilt.objects.local_listing import walk
 from desilt.objects.removal import attempt, by_folder, check_pairs, failed
@@ -34,6 +34,7 @@ from desilt.objects.store import (
     Result,
     batches,
     check_key,
+    check_keys,
     check_prefix,
     check_range,
     nothing,
@@ -54,7 +55,6 @@ class LocalStore:
         self.root = os.path.abspath(root)  # links in the root stay as the user wrote them
         self.uri = Path(self.root).as_uri()
         self.clock, self.fsync = clock, fsync
-        self._real = os.path.realpath(self.root)
         self._durable: set[str] = set()  # folders known to be on the disk, with all above them
 
     def put(self, key: str, body: Iterable[bytes]) -> int:
@@ -150,8 +150,7 @@ class LocalStore:
         return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after, until))
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
-        for key in keys:
-            check_key(key)
+        check_keys(keys)
         between()
         outcomes: dict[int, Outcome] = {}
         for folder, places in by_folder(keys).items():
@@ -178,10 +177,8 @@ class LocalStore:
         outcomes: Outcomes = []
         begins = len(folder) + bool(folder)
         try:
-            for key in keys:
-                between()
-                name = key[begins:]
-                gone = took_away(name, descriptor)
+            names = [key[begins:] for key in keys]
+            for key, name, gone in zip(keys, names, taken_away(names, descriptor, between), strict=True):
                 outcomes.append(Outcome(key, Result.REMOVED) if gone else attempt(self._delete, key, name, descriptor))
             return outcomes
         finally:
@@ -245,8 +242,11 @@ class LocalStore:
 
     def _inside(self, folder: str) -> None:
         """A link planted among the folders must not lead a read or a write out of the root."""
-        if folder and os.path.realpath(f"{self._real}/{folder}") != f"{self._real}/{folder}":
-            raise BadRequest(f"{folder!r} in {self.uri} is behind a link; only real directories hold objects")
+        path = self.root
+        for name in folder.split("/") if folder else ():
+            path = f"{path}/{name}"
+            if os.path.islink(path):
+                raise BadRequest(f"{folder!r} in {self.uri} is behind a link; only real directories hold objects")
 
     def _create(self, folder: str, path: str) -> int:
         """A new file, open for writing, in a folder that will still be there after a power cut."""

@@ -12,14 +12,17 @@ from desilt.objects.store import may_hold, within
 
 def walk(root: str, uri: str, folder: str, prefix: str, after: str, until: str = "") -> Iterator[tuple[str, int, int]]:
     """Key, size and microseconds since 1970 of every file below ``folder`` that a listing shows, in order of keys."""
+    last = after.removeprefix(folder) if after.startswith(folder) else ""
     with failures(uri, folder):
         try:
             with os.scandir(f"{root}/{folder}") as found:
+                # what comes before is passed over by its name alone, be it a file or a folder: it may be nearly all
+                some = (entry for entry in found if (name := entry.name + "/") > last or last.startswith(name))
                 # a folder sorts as its keys do, by its name and a slash: `a-b` comes before `a/x`
                 entries = sorted(
                     [
                         (entry.name if file else entry.name + "/", entry)
-                        for entry in found
+                        for entry in (some if last else found)
                         if (file := entry.is_file(follow_symlinks=False)) or entry.is_dir(follow_symlinks=False)
                     ]
                 )

@@ -33,6 +33,7 @@ BATCH_ROWS = 4096
 CHUNK_BYTES = 4 << 20
 MAX_KEY_BYTES = 1024
 PLAIN = re.compile(r"[\w=-][\w.=-]*(?:/[\w=-][\w.=-]*)*", re.ASCII)  # what most keys are: seen to be sound in one look
+PLAIN_LINES = re.compile(rf"(?>{PLAIN.pattern}\n)*", re.ASCII)  # and many of them, one to a line
 REFUSED = frozenset(map(chr, range(32))) | {"\x7f", "\\"}  # a store somewhere drops or changes each of these
 
 
@@ -167,6 +168,15 @@ def check_key(key: str) -> str:
         shown = key if len(key) <= 80 else key[:77] + "…"
         raise BadRequest(f"object key {shown!r} {reason}; use plain segments divided by single slashes")
     return key
+
+
+def check_keys(keys: Sequence[str]) -> None:
+    """:class:`BadRequest` unless each can be a key; plain ones are looked at all together."""
+    lines = "".join([f"{key}\n" for key in keys])
+    plain = lines.count("\n") == len(keys) and PLAIN_LINES.fullmatch(lines)
+    if not plain or max(map(len, keys), default=0) > MAX_KEY_BYTES:
+        for key in keys:
+            check_key(key)
 
 
 def check_prefix(prefix: str) -> str:

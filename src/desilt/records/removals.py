@@ -23,6 +23,7 @@ PASSING = (  # to the run that condemns it now
     "state = excluded.state, restored_at = NULL"
 )
 HARD_DELETE = "harddelete"  # whose tombstones have no run until a worker claims them
+SORTED = "address || ''"  # not by the column: SQLite would go through all tombstones, which are in that order
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
 UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
@@ -222,18 +223,18 @@ def recorded(tx: Transaction, repository: str, addresses: Sequence[str]) -> dict
 
 
 def of_run(tx: Transaction, repository: str, run: str, *, batch: int | None = None) -> Iterator[Tombstone]:
-    """What ``run`` condemned, in order of addresses; or only in one ``batch``."""
+    """What ``run`` condemned, batch by batch, each in order of addresses; or only one ``batch``."""
     where, values = ("", ()) if batch is None else (" AND batch = ?", (batch,))
     rows = tx.each(
-        f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND run = ?{where} ORDER BY address",
+        f"SELECT {RECORD} FROM tombstones WHERE repository = ? AND run = ?{where} ORDER BY batch, {SORTED}",
         *(repository, run, *values),
     )
     return map(_tombstone, rows)
 
 
 def gone_by(tx: Transaction, repository: str, run: str) -> Iterator[str]:
-    """The addresses that ``run`` condemned, in order: gone, but for those of :func:`unsettled`."""
-    found = "SELECT address FROM tombstones WHERE repository = ? AND run = ? ORDER BY address"
+    """The addresses that ``run`` condemned, batch by batch: gone, but for those of :func:`unsettled`."""
+    found = "SELECT address FROM tombstones WHERE repository = ? AND run = ? ORDER BY batch"
     return (str(row[0]) for row in tx.each(found, repository, run))
 
 

@@ -12,7 +12,7 @@ from desilt.errors import StorageFailed
 
 def may_write(path: Path) -> bool:
     """Whether this process may change a database; one that is not there yet is for whoever makes it."""
-    path = path.resolve()  # as SQLite does, and has its log there
+    path = path.resolve() if path.is_symlink() else path  # as SQLite does, and has its log there
     return not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK))
 
 

@@ -187,9 +187,12 @@ def results(
 
 def counted(number: int, file: str, rows: pa.Table, back: Mapping[str, str], outcomes: Sequence[Outcome]) -> BatchRow:
     """A batch in figures: asked = removed + gone + failed."""
-    asked = rows["size_bytes"].to_numpy()[[address not in back for address in rows["address"].to_pylist()]]
-    removed = np.array([one.result is Result.REMOVED for one in outcomes], np.bool_)  # one for each that was asked for
-    how_many = {result: sum(one.result is result for one in outcomes) for result in Result}
+    asked = rows["size_bytes"].to_numpy()
+    if back:
+        asked = asked[[address not in back for address in rows["address"].to_pylist()]]
+    became = [one.result for one in outcomes]  # one for each that was asked for
+    removed = np.array([result is Result.REMOVED for result in became], np.bool_)
+    how_many = {result: became.count(result) for result in Result}
     return BatchRow(
         number,
         file,

@@ -228,6 +228,47 @@ def test_the_tombstones_of_a_run_are_told_whole_or_by_batch(read, uid, condemned
     assert [stone.address for stone in read(tombstones.of_run, condemned, "run-1")] == ["a", "z"]
 
 
+ASKED = [
+    (tombstones.of_run, ("run-1",), {}),
+    (tombstones.of_run, ("run-1",), {"batch": 1}),
+    (tombstones.gone_by, ("run-1",), {}),
+    (tombstones.batches_in, ("run-1", State.TRASHED), {}),
+    (tombstones.runs_in, (State.TRASHED,), {"of": ["run-1"]}),
+    (tombstones.last_restored, ("run-1",), {}),
+    (tombstones.settle, ("run-1", 1, State.REMOVED), {}),
+]
+
+
+@pytest.mark.usefixtures("condemned")
+@pytest.mark.parametrize(("ask", "values", "named"), ASKED, ids=[f"{one[0].__name__}-{len(one[2])}" for one in ASKED])
+def test_what_is_asked_about_a_run_goes_through_no_tombstones_of_others(lake, uid, ask, values, named):
+    """SQLite knows how many there are of nothing, and might take them in order of addresses: all of them."""
+    if not lake.database.url.startswith("sqlite:"):
+        pytest.skip("it counts what there is, and chooses by that")
+    with lake.database.write() as tx:
+        spied = Spy(tx)
+        found = ask(spied, uid, *values, **named)
+        list(found) if hasattr(found, "__next__") or isinstance(found, map) else None
+        ways = [tx.rows(f"EXPLAIN QUERY PLAN {sql}", *given) for sql, given in spied.asked]
+    assert ways
+    for way in ways:
+        assert "tombstones USING INDEX tombstones_by_run (repository=? AND run=?" in way[0][3], way
+
+
+class Spy:
+    """A transaction that remembers what it was asked."""
+
+    def __init__(self, tx):
+        self._tx, self.asked = tx, []
+
+    def __getattr__(self, name):
+        def ask(sql, *values):
+            self.asked.append((sql, values))
+            return getattr(self._tx, name)(sql, *values)
+
+        return ask
+
+
 def test_settling_a_batch_settles_no_other(write, read, uid, condemned):
     write(tombstones.settle, uid, "run-1", 0, State.TRASHED)
     kept = State.CONDEMNED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from desilt.errors import NotFound
+from desilt.errors import BadRequest, NotFound
 from desilt.objects import Outcome, Result
 from desilt.objects.local import LocalStore
 
@@ -334,3 +334,36 @@ def test_moves_and_removals_of_one_key_at_once_leave_one_answer_true(store):
         else:
             with pytest.raises(NotFound):
                 store.get("b/key")
+
+
+@pytest.mark.parametrize("odd", ["a/../b", "a\nb", "a\n", "\na", "a//b", "a/", "", ".", "a/.", "b" * 1025])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_among_many_plain_keys_one_that_is_none_is_seen_before_anything_goes(store, odd, place):
+    root = fill(store, "a/x-1", "b")
+    keys = ["a/x-1", "b"]
+    keys.insert(place, odd)
+    with pytest.raises(BadRequest, match="object key"):
+        store.delete_many(keys)
+    assert everything(root) == ["a", "a/x-1", "b"]
+
+
+def test_odd_keys_that_can_be_kept_go_with_plain_ones(store):
+    keys = ["a/x-1", "ä/😀", ".hidden", "a b", "b"]
+    root = fill(store, *keys)
+    assert [one.result for one in store.delete_many(keys)] == [REMOVED] * 5
+    assert everything(root) == []
+
+
+def test_before_each_file_it_is_asked_whether_it_may_go(store):
+    root = fill(store, "a/1", "a/2", "a/3")
+    asked = []
+
+    def between():
+        asked.append(everything(root))
+        if len(asked) == 4:  # before anything at all, and before each
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        store.delete_many(["a/1", "a/2", "a/3"], between=between)
+    assert asked == [["a", *left] for left in (["a/1", "a/2", "a/3"], ["a/1", "a/2", "a/3"], ["a/2", "a/3"], ["a/3"])]
+    assert everything(root) == ["a", "a/3"]

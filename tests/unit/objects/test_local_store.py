@@ -12,6 +12,7 @@ import pytest
 
 from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local import LocalStore
+from desilt.objects.store import Result
 
 
 def listed(store, prefix=""):
@@ -211,6 +212,26 @@ def test_a_link_leads_nowhere(tmp_path):
         with pytest.raises(BadRequest, match="behind a link"):
             ask()
     assert files(outside) == ["secret"]
+
+
+def test_a_link_between_real_folders_is_seen_wherever_it_leads_and_whenever_it_came(tmp_path):
+    store = LocalStore(tmp_path)
+    store.put("real/deep/key", [b"x"])
+    assert store.get("real/deep/key") == b"x"
+    (tmp_path / "way").mkdir()
+    (tmp_path / "way" / "back").symlink_to("../real")
+    (tmp_path / "way" / "nowhere").symlink_to("missing")
+    for key in ("way/back/key", "way/back/deep/key", "way/nowhere/deep/key"):
+        with pytest.raises(BadRequest, match="behind a link"):
+            store.get(key)
+    (tmp_path / "real").rename(tmp_path / "moved")
+    (tmp_path / "real").symlink_to("moved")
+    for ask in (store.get, store.head, lambda key: store.put(key, [b"y"])):
+        with pytest.raises(BadRequest, match="behind a link"):
+            ask("real/deep/key")
+    (outcome,) = store.delete_many(["real/deep/key"])
+    assert outcome.result is Result.FAILED
+    assert files(tmp_path / "moved") == ["deep/key"]
 
 
 def test_a_root_reached_by_a_link_works(tmp_path):
