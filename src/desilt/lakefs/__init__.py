@@ -1,12 +1,16 @@
-"""A lakeFS server's repositories, read: its answers, its dumps of refs, its addresses, its rules.
+"""Repositories of a lakeFS server, as the engine's second kind.
 
-    settings    where the server is, and the keys, as lakectl finds them
-    server      what is asked of it; calls has how
-    dump        commits, branches and tags of one moment
-    staged      what prepare_uncommited wrote
-    namespace   addresses of every spelling, below the repository's own place
-    layout      which of them are objects, and when they were named
-    active      the commits that the server's own rules keep
+    settings      where the server is, and the keys, as lakectl finds them
+    server        what is asked of it (branches: of one branch; asker and calls have how)
+    dump          commits, branches and tags of one moment, read; dumping writes such tables
+    staged        what prepare_uncommited wrote; unlisted has what that leaves out
+    namespace     addresses of every spelling, below the repository's own place; site opens it
+    layout        which of them are objects, and when they were named
+    tables        ranges and metaranges, where only the server may read them
+    active        the commits that the server's own rules keep; server_rules is that as a policy
+    history       refs of now, counted in our records
+    source, held, gate, editor, orders, witness, fsck     the seam
+    giving, adoption     a repository made there, and records handed over
 
-Nothing here removes anything, or asks the server to.
+Objects are removed by sweeps alone; a branch is deleted here, by the server, when a sweep says so.
 """
