@@ -1,14 +1,18 @@
 """A model of a lakeFS server with one repository, and desilt's side of it: what tests of jobs there begin with."""
 
 import os
+import uuid
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 from desilt.api.repository import OpenRepository
 from desilt.api.workplace import Workplace
 from desilt.executors.executor import HERE
 from desilt.lakefs.opening import open_repository
 from desilt.lakefs.settings import find
+from desilt.objects import open_store
+from desilt.objects.opening import dated
 from desilt.records.opening import open_records
 from desilt.repository.opening import Opened
 from lakefs_model import LakefsModel
@@ -48,13 +52,31 @@ class World:
 def world(tmp_path, monkeypatch, db=None):
     """A world below ``tmp_path``, closed at the end."""
     with LakefsModel(tmp_path / "blocks") as model:
-        access = of_model(model)
-        for name, value in access.environment.items():
-            monkeypatch.setenv(name, value)
         monkeypatch.setenv("LAKEFS_BLOCKSTORE_LOCAL_PATH", str(model.root))
-        subject = LakefsSubject(access, opened, db or f"sqlite://{tmp_path}/records.db", model=model)
-        yield World(model, subject)
-        subject.repository.records.close()
+        with _world(model, of_model(model), db or f"sqlite://{tmp_path}/records.db", monkeypatch) as found:
+            yield found
+
+
+@contextmanager
+def bucket_world(s3_server, bucket, tmp_path, monkeypatch):
+    """The same in a bucket, where everything is dated by the model's clock."""
+    for name, value in s3_server.env.items():
+        monkeypatch.setenv(name, value)
+    access, db = partial(of_model, namespace=f"{bucket}/{uuid.uuid4().hex}"), f"sqlite://{tmp_path}/records.db"
+    with (
+        LakefsModel("s3", opened=lambda uri: dated(open_store(uri), lambda: model.clock())) as model,
+        _world(model, access(model), db, monkeypatch) as found,
+    ):
+        yield found
+
+
+@contextmanager
+def _world(model, access, db, monkeypatch):
+    for name, value in access.environment.items():
+        monkeypatch.setenv(name, value)
+    subject = LakefsSubject(access, opened, db, model=model)
+    yield World(model, subject)
+    subject.repository.records.close()
 
 
 def opened(uri, db, clock):

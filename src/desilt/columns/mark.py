@@ -23,6 +23,7 @@ HOLDERS = (
     Reason.RESTORED,
     Reason.MARKED,
     Reason.DISCARDED,
+    Reason.YOUNG,  # by what no clock tells
 )  # the first one is told
 
 

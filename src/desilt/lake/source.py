@@ -12,6 +12,7 @@ from desilt.columns.files import HeldFile, put_addresses
 from desilt.domain.address import PARTITION_OBJECTS
 from desilt.domain.entry import after_prefix, decode_path, encode_prefix
 from desilt.domain.history import Commit
+from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.errors import BadRequest
 from desilt.executors.executor import Executor
@@ -52,8 +53,11 @@ class LakeSource:
     def staged_entries(self, run: Run) -> StagedEntries:
         return staged_entries(self._core, f"{self._core.prefix}{run.folder}inputs/entries/")
 
-    def held_after_all(self, _run: Run, _going: Iterable[pa.Table]) -> None:
-        """Everything that is staged was read."""
+    def held_after_all(
+        self, _run: Run, _going: Iterable[pa.Table], _released: Sequence[Commit]
+    ) -> Mapping[Reason, HeldFile]:
+        """Everything that is staged was read, and uploads hold tickets."""
+        return {}
 
     def uploads(self, run: Run, now: datetime) -> Uploads:
         """The addresses of uploads under way."""

@@ -10,18 +10,19 @@ import pyarrow.compute as pc
 from desilt.cache import metaranges, ranges
 from desilt.cache.metaranges import Lists
 from desilt.cache.ranges import CACHED, Placed
-from desilt.columns.buckets import hashed
-from desilt.columns.files import HeldFile, put, put_addresses
+from desilt.columns.buckets import every, hashed
+from desilt.columns.files import Files, HeldFile, put, put_addresses
 from desilt.columns.hashing import address_hash
 from desilt.columns.pins import POINTERS
 from desilt.domain.entry import after_prefix, decode_path, encode_prefix
 from desilt.domain.history import Commit
+from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.errors import StorageFailed
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory, Span
-from desilt.lakefs import history, server_rules, staged, tables, unlisted
+from desilt.lakefs import history, server_rules, sightings, staged, tables, unlisted
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import DATA, GROUP
 from desilt.lakefs.unlisted import Head
@@ -61,12 +62,32 @@ class LakefsSource:
         file = self._put(run, "staged", addresses)
         return Staged([file], file.rows, {GROUP: "all branches"})
 
-    def held_after_all(self, run: Run, going: Iterable[pa.Table]) -> HeldFile | None:
-        rows = [one.select(["address", "size_bytes"]) for one in going]
-        if not rows:
-            return None
-        found = self.served(self.snapshot(run.now), pa.concat_tables(rows).combine_chunks())
-        return self._put(run, "served", pa.chunked_array([found])) if len(found) else None
+    def held_after_all(
+        self, run: Run, going: Iterable[pa.Table], released: Sequence[Commit]
+    ) -> Mapping[Reason, HeldFile]:
+        some = [one.select(["address", "size_bytes"]) for one in going]
+        if not some:
+            return {}
+        rows = pa.concat_tables(some).combine_chunks()
+        listed = pa.concat_arrays([pa.array([], pa.string()), *rows["address"].chunks])
+        found = {
+            Reason.STAGED: self.served(self.snapshot(run.now), rows),
+            Reason.YOUNG: sightings.young(self._core, listed, run.now, lambda some: self._among(released, some)),
+        }
+        return {
+            reason: self._put(run, f"{reason} after all", pa.chunked_array([addresses]))
+            for reason, addresses in found.items()
+            if len(addresses)
+        }
+
+    def _among(self, commits: Sequence[Commit], wanted: pa.Array) -> pa.Array:
+        """Which of ``wanted`` any of ``commits`` has."""
+        lists, opened, found = self.lists(commits).ranges, Files(self._core.store), [pa.array([], pa.string())]
+        for placed in self.entries([lists[name] for name in sorted(lists)]):
+            for bucket in every(placed.file.buckets):
+                addresses = opened.rows(placed.file, bucket, ["address"])["address"].combine_chunks()
+                found.append(addresses.filter(pc.is_in(addresses, value_set=wanted)))
+        return pc.unique(pa.concat_arrays(found))
 
     def served(self, seen: Snapshot, rows: pa.Table) -> pa.Array:
         """Of addresses with sizes, those that a branch serves though neither a list nor its commit has them."""

@@ -1,6 +1,7 @@
 """What is put into a bucket, chunk by chunk."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 
 class Watched:
@@ -30,3 +31,10 @@ def drained(chunks: list[bytes]) -> Iterator[bytes]:
     """``chunks``, each let go once it is handed on."""
     while chunks:
         yield chunks.pop(0)
+
+
+def asked_elsewhere(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same, each asked for in another thread: where obstore asks for the next, none may come from obstore."""
+    with ThreadPoolExecutor(1) as thread:
+        while (chunk := thread.submit(next, chunks, None).result()) is not None:
+            yield chunk

@@ -24,12 +24,13 @@ from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, Prec
 
 from desilt.errors import StorageFailed
 from desilt.objects.aws import is_set
-from desilt.objects.body import Watched, drained
+from desilt.objects.body import Watched, asked_elsewhere, drained
 from desilt.objects.buckets import Client, connect, failure, first_line
 from desilt.objects.cloud_listing import Behind, before, flat, must_walk, one_level, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
+from desilt.objects.parts import CloudParts, UploadedInParts
 from desilt.objects.removal import check_pairs
 from desilt.objects.s3_client import failures
 from desilt.objects.s3_listing import keys_behind
@@ -79,7 +80,7 @@ class CloudStore:
                 if source.size < PART_BYTES:
                     obstore.put(self.client, at, b"".join(start), attributes=about, use_multipart=False)
                 else:
-                    parts = chain(drained(start), source)
+                    parts = chain(drained(start), asked_elsewhere(source))
                     size, at_once = PART_BYTES, PARTS_AT_ONCE
                     obstore.put(self.client, at, parts, attributes=about, chunk_size=size, max_concurrency=at_once)
         except Exception:
@@ -196,6 +197,10 @@ class CloudStore:
     @property
     def versions(self) -> ObjectVersions | None:
         return CloudVersions(self.bucket, self.root) if self.scheme == "s3" else None
+
+    @property
+    def parts(self) -> UploadedInParts | None:
+        return CloudParts(self.client, self.root, self.uri) if self.scheme == "s3" else None
 
     @property
     def _behind(self) -> Behind | None:

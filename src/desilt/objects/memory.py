@@ -38,7 +38,7 @@ class MemoryStore:
 
     delete_batch = 1000
     moves_cheaply = True
-    tagging = versions = None
+    tagging = versions = parts = None
 
     def __init__(self, name: str = "", *, clock: Clock | None = None) -> None:
         self.name = name

@@ -21,6 +21,7 @@ import pyarrow as pa
 from desilt.errors import BadRequest
 
 if TYPE_CHECKING:
+    from desilt.objects.parts import UploadedInParts
     from desilt.objects.tags import Tagging
     from desilt.objects.versions import ObjectVersions
 
@@ -159,6 +160,11 @@ class ObjectStore(Protocol):
     @property
     def versions(self) -> "ObjectVersions | None":
         """What a removed object may leave behind; None where a store cannot keep versions, or we cannot remove them."""
+        ...
+
+    @property
+    def parts(self) -> "UploadedInParts | None":
+        """Which objects are dated by when their upload began; None where a date is that of the object itself."""
         ...
 
 

@@ -11,6 +11,7 @@ from desilt.cache.metaranges import Lists
 from desilt.cache.ranges import Placed
 from desilt.columns.files import HeldFile
 from desilt.domain.history import Commit
+from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.inventory.listing import Inventory
 from desilt.repository.gate import Rules
@@ -78,8 +79,13 @@ class Source(Protocol):
     def staged_entries(self, run: Run) -> StagedEntries:
         """The same as ``staged``, with paths and times; what a newer entry hides, too."""
 
-    def held_after_all(self, run: Run, going: Iterable[pa.Table]) -> HeldFile | None:
-        """Of what would go, as PLAN, what something holds that only a question about each can tell; None: nothing."""
+    def held_after_all(
+        self, run: Run, going: Iterable[pa.Table], released: Sequence[Commit]
+    ) -> Mapping[Reason, HeldFile]:
+        """Of what would go, as PLAN, what stays for reasons that only a question about each can tell.
+
+        ``released`` are the commits that rules let go: what they have was not taken for held.
+        """
 
     def uploads(self, run: Run, now: datetime) -> Uploads:
         """Addresses that somebody may still be writing to, or about to stage."""

@@ -210,6 +210,12 @@ def test_a_body_that_fails_leaves_nothing_at_the_key(store):
     assert listed(store) == ["key"]
 
 
+def test_a_body_may_come_from_the_store_itself_however_long(store):
+    store.put("key", [b"x" * (20 * MIB), b"y"])
+    assert store.put("copy", store.stream("key")) == 20 * MIB + 1
+    assert store.get("copy") == store.get("key")
+
+
 def test_a_stream_never_mixes_two_versions(store):
     old, new = [bytes([number]) * (20 * MIB) for number in (1, 2)]
     store.put("key", [old])

@@ -9,24 +9,24 @@ than what the last run left settled, and looks again at those settled objects th
 no commit held then. What is *held* is always read whole.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from desilt.columns.files import HeldFile
 from desilt.columns.kernel import DamagedFiles, judge_buckets
 from desilt.columns.layout import Layout
+from desilt.domain.history import Commit
 from desilt.domain.reason import Reason
 from desilt.domain.times import CLOCK_MARGIN
-from desilt.errors import BadRequest, DamagedWatermark, NotReadBack
-from desilt.inventory import supplied
-from desilt.inventory.listing import Inventory, Listed, total
-from desilt.inventory.s3 import Given
+from desilt.errors import DamagedWatermark, NotReadBack
+from desilt.inventory.listing import total
 from desilt.jobs import watermark
 from desilt.jobs.counts import Counts
 from desilt.jobs.gc import unified
 from desilt.jobs.gc.kernel import GarbageJudge
-from desilt.jobs.gc.options import Options, check
+from desilt.jobs.gc.options import Options
+from desilt.jobs.gc.stored import asked_for, chosen, listed, looked_at
 from desilt.jobs.gc.watermark import PENDING, Saved, nothing, read_saved
 from desilt.jobs.job import STORED, Figures, Job, Mark, Stages, Traits, Work
 from desilt.jobs.sets import Recorded
@@ -53,6 +53,11 @@ class CommittedSet:
     judged: Sealed
     ranges: int
     entries: int
+
+    @property
+    def released(self) -> list[Commit]:
+        """The commits that rules let go."""
+        return [] if self.kept is None else [one for one in self.seen.in_time if one.id not in self.kept.commits]
 
 
 def mark(work: Work[Options]) -> Mark:
@@ -84,11 +89,11 @@ def mark(work: Work[Options]) -> Mark:
     long_ago = closed(layout, repository.grace, work.now)
     until = {} if options.inventory else settling(layout, found, saved, uploads, long_ago)
 
-    served: list[HeldFile] = []  # that no list had, and that a second look found
+    after_all: Mapping[Reason, HeldFile] = {}  # what a second look at what would go has found
 
     def judged() -> Counts | DamagedFiles:
         held = {
-            Reason.STAGED: [*staged.files, *served],
+            Reason.STAGED: staged.files,
             Reason.TICKET: [uploads.file],
             Reason.RESTORED: [restored],
             Reason.MARKED: [marked],
@@ -97,6 +102,7 @@ def mark(work: Work[Options]) -> Mark:
             Reason.DROPPED: [dropped],
             Reason.COMMITTED: committed.files,
         }
+        held |= {reason: [*held.get(reason, ()), file] for reason, file in after_all.items()}
         judge = GarbageJudge(
             layout,
             (*(one.file for one in stored), *saved.pending),
@@ -121,8 +127,7 @@ def mark(work: Work[Options]) -> Mark:
             answer = judged()
         if isinstance(answer, Counts):
             going = (plan_files.read(repository.store, one, 0, one.rows) for one in answer.files)
-            if again := source.held_after_all(run, going):
-                served.append(again)
+            if after_all := source.held_after_all(run, going, committed.released):
                 answer = judged()
         if isinstance(answer, DamagedFiles):
             if left := answer.names & {file.key for file in saved.pending}:
@@ -166,6 +171,7 @@ def mark(work: Work[Options]) -> Mark:
             answer.objects,
             answer.bytes,
             answer.gone,
+            notes=notes(after_all, repository.grace),
         ),
         (RemoveObjects(answer.files),),
         None  # what commits hold today they may not hold tomorrow
@@ -202,45 +208,6 @@ def read_committed(work: Work[Options], recorded: Recorded) -> CommittedSet:
     return CommittedSet(seen, kept, files, recorded.ordered(seen.holds), judged, len(wanted), entries)
 
 
-def asked_for(work: Work[Options]) -> Given | None:
-    """The inventory that is supplied, if any. It, and a branch that is named, must be there before any work is done."""
-    repository, options = work.repository, work.options
-    check(options)
-    if options.branch is not None:
-        names = {branch.uid: branch.name for branch in work.source.snapshot(work.run.now).branches}
-        chosen(options.branch, names, work.source.groups())
-    if options.inventory is None:
-        return None
-    if options.branch is not None:
-        raise BadRequest("--inventory is for the whole repository; leave --branch out")
-    return supplied.found(
-        options.inventory, store=repository.store, now=work.run.now, max_age=options.max_inventory_age
-    )
-
-
-def listed(work: Work[Options], branches: list[str], saved: Saved, given: Given | None) -> Inventory:
-    """What is stored: all of it, or what is new since the last run, or what somebody else listed."""
-    source, options = work.source, work.options
-    if given is None or options.inventory is None:
-        groups = None if options.branch is None else branches
-        return source.inventory(work.run, groups=groups, newer_than=saved.settled)
-    taken = supplied.read(
-        work.executor,
-        given,
-        uri=options.inventory,
-        store=work.repository.store,
-        prefix=work.repository.prefix,
-        data=work.repository.layout.data,
-        folder=f"{work.run.folder}inputs/inventory/",
-    )
-    return Inventory(taken.listed, source.folders(branches))
-
-
-def looked_at(stored: Sequence[Listed], saved: Saved) -> int:
-    """How many objects get a verdict."""
-    return total(stored)[0] + sum(file.rows for file in saved.pending)
-
-
 def judged_objects(answer: Counts) -> int:
     return answer.objects.total()
 
@@ -249,6 +216,16 @@ def policy(repository: Repository, plan: Plan | None = None) -> str:
     """What decides over objects here, besides what holds them; rules of the server are looked at by the gate."""
     usual = f"older than {repository.grace + CLOCK_MARGIN}"
     return plan.evidence.policy if plan and plan.evidence.rules and plan.evidence.policy.startswith(usual) else usual
+
+
+def notes(after_all: Mapping[Reason, HeldFile], grace: timedelta) -> tuple[str, ...]:
+    late = after_all.get(Reason.YOUNG)
+    if late is None:
+        return ()
+    return (
+        f"{late.rows:,} of the objects that are young were uploaded in parts: they may have come to be there just now, "
+        f"whatever their dates say, and go once a run {grace + CLOCK_MARGIN} before has listed them",
+    )
 
 
 def closed(layout: Layout, grace: timedelta, now: datetime) -> str:
@@ -264,19 +241,6 @@ def settling(layout: Layout, found: list[str], saved: Saved, uploads: Uploads, c
         after_busy = layout.after(busy) if busy else ""
         until[branch] = min(saved.settled.get(branch, "~"), max(closed_from, after_busy))
     return until
-
-
-def chosen(branch: str, names: Mapping[str, str], stored: list[str]) -> str:
-    """The uid of a branch, by its name; one that was deleted, by its uid."""
-    by_name = {name: uid for uid, name in names.items()}
-    if branch in by_name:
-        return by_name[branch]
-    if branch in stored:
-        return branch
-    raise BadRequest(
-        f"{branch!r} is neither a branch nor the uid of a deleted one, whose objects lie together; "
-        "see `desilt lake branches`, and leave --branch out where all branches share one folder"
-    )
 
 
 job = Job(
