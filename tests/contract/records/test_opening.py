@@ -11,7 +11,7 @@ from desilt.errors import InvalidUri, Locked, NewerSchema, StorageFailed, Unread
 from desilt.lake import Lake
 from desilt.lake import schema as lake_schema
 from desilt.lake.lake import Location
-from desilt.records import budget, holds, ledger, locks, policies, removals, schema, watermarks
+from desilt.records import budget, elsewhere, holds, ledger, locks, policies, removals, revisions, schema, watermarks
 from desilt.records.database import open_database
 from desilt.records.opening import open_records
 from patience import FOR_EVER
@@ -100,10 +100,14 @@ def test_everything_that_is_recorded_has_its_place(database_url):
             holds.add(tx, REPOSITORY, hold)
             watermarks.write(tx, REPOSITORY, "gc", "run-1", {})
             assert budget.lease(tx, REPOSITORY, 1.0) == 0.0
+            seen = revisions.see(tx, REPOSITORY, "refs", "commits", now=NOW)
         with database.write() as tx:
             removals.settle(tx, REPOSITORY, "run-1", 0, removals.State.REMOVED)
             assert ledger.write_result(tx, REPOSITORY, "run-1", ledger.BatchRow(0, "0.parquet", 1, 1), at=NOW)
+    secret = elsewhere.secret_of(database, REPOSITORY, "lakefs://repo", now=NOW)
+    assert elsewhere.secret_of(database, REPOSITORY, "lakefs://repo", now=NOW) == secret
     with database.read() as tx:
+        assert revisions.newest(tx, REPOSITORY) == seen
         assert ledger.find(tx, REPOSITORY, "run-1") == run
         assert ledger.removed_since(tx, REPOSITORY, NOW) == (1, 0)
         assert removals.find(tx, REPOSITORY, "data/a").state is removals.State.REMOVED
@@ -116,12 +120,15 @@ def test_everything_that_is_recorded_has_its_place(database_url):
     database.close()
 
 
-def test_tables_are_those_a_lake_has_for_its_records(new_url):
+def test_tables_are_those_a_lake_has_for_its_records_and_two_that_it_needs_not(new_url):
     urls = new_url(), new_url()
     make_lake(urls[0])
     open_records(urls[1]).close()
     of_lake, of_records = (state_of(url)[0] for url in urls)
-    assert of_records.items() <= of_lake.items()
+    of_others = {"repositories": of_records.pop("repositories"), "revisions": of_records.pop("revisions")}
+    assert of_lake["repositories"] != of_others["repositories"]  # its own, which are another thing
+    assert "revisions" not in of_lake
+    assert of_records == {table: of_lake[table] for table in of_records}
     assert set(of_records) == {
         "settings", "locks", "runs", "batches", "tombstones", "policies", "holds", "watermarks", "delete_budgets",
     }  # fmt: skip
