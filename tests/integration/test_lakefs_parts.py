@@ -1,5 +1,7 @@
 """Objects that were uploaded in parts: S3 dates them by when that began, so a date does not make them old."""
 
+from datetime import timedelta
+
 import pytest
 
 from desilt.domain.reason import Reason
@@ -59,6 +61,19 @@ def test_what_is_staged_as_soon_as_its_upload_has_ended_is_never_removed(here):
     here.wait(5 * DAY)
     assert run(here).swept.removed == 0
     assert parts in here.stored()
+
+
+def test_explain_says_until_when_it_stays(here):
+    parts = arrive(here, PARTS)
+    here.wait(3 * DAY)
+    assert here.api.explain(parts)[0].verdict == Reason.YOUNG
+    run(here)
+    seen = here.subject.now()
+    here.wait(DAY)
+    told = here.api.explain(parts)[0]
+    assert (told.verdict, told.until) == (Reason.YOUNG, seen + DAY + timedelta(minutes=10))
+    here.wait(DAY)
+    assert here.api.explain(parts)[0].verdict == Reason.UNREFERENCED
 
 
 def test_where_what_was_seen_is_damaged_all_is_seen_for_the_first_time(here):

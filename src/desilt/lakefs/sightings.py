@@ -47,6 +47,15 @@ def young(core: LakefsCore, listed: pa.Array, now: datetime, staged_once: Callab
     return seen.filter(pc.and_(mine, pc.greater_equal(seen["seen_at"], before)))["address"].combine_chunks()
 
 
+def listed_since(core: LakefsCore, address: str) -> datetime | None:
+    """Since when listings have had an object that was uploaded in parts: from now on, if none had; None of others."""
+    if core.store.parts is None or not core.store.parts.among([PREFIX + address]):
+        return None
+    known = _known(core.store)
+    found = known.filter(pc.equal(known["address"], address))["seen_at"].to_pylist()
+    return min(found, default=core.clock())
+
+
 def _known(store: ObjectStore) -> pa.Table:
     try:
         data = store.get(FILE)

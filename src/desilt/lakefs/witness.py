@@ -11,7 +11,7 @@ from desilt.domain.entry import decode_path
 from desilt.domain.history import Commit
 from desilt.executors.executor import HERE
 from desilt.inventory.listing import stored_at
-from desilt.lakefs import history
+from desilt.lakefs import history, sightings
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.source import LakefsSource, staged_now
@@ -61,7 +61,12 @@ class LakefsWitness:
         staged = set(listed.filter(pc.is_in(listed, value_set=wanted)).to_pylist())
         areas = self._areas(staged)
         areas |= {one: [UNLISTED] for one in (staged | self._served(seen, wanted)) - areas.keys()}
-        return seen, {one: Uncommitted(tuple(areas.get(one, ()))) for one in addresses}
+        return seen, {
+            one: Uncommitted(tuple(areas.get(one, ())), listed_since=self._listed_since(one)) for one in addresses
+        }
+
+    def _listed_since(self, address: str) -> datetime | None:
+        return sightings.listed_since(self._core, address) if self._there(address) else None
 
     def _areas(self, staged: set[str]) -> dict[str, list[HoldingArea]]:
         """Where each is staged: branches are asked what differs from their commits."""

@@ -47,6 +47,7 @@ class Uncommitted:
     staged: tuple[HoldingArea, ...] = ()
     ticket: HoldingTicket | None = None
     dropped: Dropped | None = None
+    listed_since: datetime | None = None  # where its dates do not tell when it came to be there
 
 
 class Witness(Protocol):

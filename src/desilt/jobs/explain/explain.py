@@ -54,7 +54,13 @@ def explain(
     orders = [hold for hold in repository.orders.every() if hold.counts(at)]
     holders = witness.holders(history.commits.values(), listed)
     judged = [
-        _judged(repository, replace(_ordered(one, orders), places=tuple(places[one.address])), listed, at)
+        _judged(
+            repository,
+            replace(_ordered(one, orders), places=tuple(places[one.address])),
+            listed,
+            uncommitted[one.address].listed_since,
+            at,
+        )
         for one in _held_by_commits(history, holders, known)
     ]
     if not any(map(_is_known, judged)):
@@ -145,7 +151,11 @@ def _ordered(one: Explanation, orders: list[Hold]) -> Explanation:
 
 
 def _judged(
-    repository: Repository, one: Explanation, every: Mapping[str, pa.RecordBatch | None], now: datetime
+    repository: Repository,
+    one: Explanation,
+    every: Mapping[str, pa.RecordBatch | None],
+    listed_since: datetime | None,
+    now: datetime,
 ) -> Explanation:
     """With its verdict: as a run would give it, for what a run would list."""
     if "://" in one.address:
@@ -159,7 +169,7 @@ def _judged(
         return replace(one, exists=False, verdict=REMOVED if gone else MISSING)
     size, modified_at = listed["size_bytes"][0].as_py(), listed["modified_at"][0].as_py()
     one = replace(one, exists=True, size=size, modified_at=modified_at)
-    if not one.address.startswith(repository.layout.data):
+    if not one.address.startswith(repository.layout.data) and not repository.layout.is_object(one.address):
         return replace(one, verdict=OUTSIDE)
     if one.removal is not None and one.removal.state in MARKS:
         return replace(one, verdict=Reason.MARKED.value)
@@ -175,6 +185,7 @@ def _judged(
         Reason.TICKET: ticket is not None and ticket.open,
         Reason.HELD: any(hold.kind is HoldKind.ADDRESS for hold in one.orders),
         Reason.RESTORED: back,
+        Reason.YOUNG: listed_since is not None and listed_since >= min(now, repository.clock()) - settles,
         Reason.DROPPED: one.dropped is not None and one.dropped.at >= min(now, repository.clock()) - DROPPED_FOR,
     }
     row = inventory_of(repository.prefix, [listed])
@@ -184,7 +195,7 @@ def _judged(
         Reason.TICKET: [ticket.until] if ticket else [],
         Reason.RESTORED: [removal.restored_at + settles] if removal and removal.restored_at else [],
         Reason.DROPPED: [one.dropped.at + DROPPED_FOR] if one.dropped else [],
-        Reason.YOUNG: [when + settles for when in (modified_at, one.named_at) if when],
+        Reason.YOUNG: [when + settles for when in (modified_at, one.named_at, listed_since) if when],
     }
     no_end = reason is Reason.YOUNG and modified_at is None  # without a time, it is young for ever
     until = None if no_end else max(times.get(reason, []), default=None)
