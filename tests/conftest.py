@@ -23,6 +23,7 @@ from desilt.lake.lake import locate
 from desilt.objects import open_store
 from desilt.records.database import open_database
 from desilt.testing import servers
+from lakefs_http import KEYS as LAKEFS_KEYS
 
 NUMBERS = itertools.count()
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,8 +84,11 @@ def fresh_postgres_url(postgres_url):
 
 @pytest.fixture(scope="session")
 def spark(s3_server):
-    """Its workers know the keys of the bucket from the first on: they learn them from whoever starts Spark."""
-    with desilt_spark.environment(s3_server.env):
+    """Its workers know the keys of the bucket, and of models of lakeFS servers, from the first on.
+
+    They learn them from whoever starts Spark.
+    """
+    with desilt_spark.environment({**s3_server.env, **LAKEFS_KEYS}):
         session = desilt_spark.session("desilt-tests", master="local[2]", **{"spark.sql.shuffle.partitions": "2"})
     yield session
     session.stop()

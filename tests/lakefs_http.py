@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 API = "/api/v1"
 KEY, SECRET = "AKIAIOSFODNN7EXAMPLE", "a-secret-that-nobody-may-ever-see"
+KEYS = {"LAKECTL_CREDENTIALS_ACCESS_KEY_ID": KEY, "LAKECTL_CREDENTIALS_SECRET_ACCESS_KEY": SECRET}
 
 
 @dataclass

@@ -27,7 +27,11 @@ class World:
     def __init__(self, model, subject):
         self.model, self.subject = model, subject
         self.repository = subject.repository
-        self.api = OpenRepository(Workplace(Opened(self.repository, lambda: None), HERE))
+        self.api = self.done_by(HERE)
+
+    def done_by(self, executor):
+        """The API, with its work done by ``executor``."""
+        return OpenRepository(Workplace(Opened(self.repository, lambda: None), executor))
 
     def ask(self, method, *parts, body=None, **query):
         return self.subject.access.ask(method, self.subject._at(*parts), body, **query)
