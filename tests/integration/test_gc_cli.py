@@ -3,6 +3,7 @@
 Only the first two tests need Spark; what a command says does not depend on where the work is done.
 """
 
+import errno
 import hmac
 import io
 import json
@@ -17,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from desilt.errors import StorageFailed
-from desilt.objects import local
 from desilt.objects.local import LocalStore
 from desilt.records import locks
 from desilt.runs.facts import written
@@ -331,22 +331,20 @@ def test_a_run_that_deleted_is_not_restored(cli, repo, uri):
 @pytest.fixture
 def stubborn(monkeypatch):
     """A list of addresses whose objects the disk does not let go."""
-    kept, delete, move, took_away = [], LocalStore._delete, LocalStore._move, local.took_away
+    kept, move, unlink = [], LocalStore._move, os.unlink
 
-    def failing(real):
-        def act(self, key, *more):
-            if any(key.endswith(one) for one in kept):
-                raise StorageFailed(f"{key}: Operation not permitted")
-            return real(self, key, *more)
+    def not_moved(self, key, *more):
+        if any(key.endswith(one) for one in kept):
+            raise StorageFailed(f"{key}: Operation not permitted")
+        return move(self, key, *more)
 
-        return act
+    def not_unlinked(name, *, dir_fd=None):
+        if dir_fd is not None and any(one.endswith(f"/{name}") for one in kept):
+            raise PermissionError(errno.EPERM, "Operation not permitted", name)
+        return unlink(name, dir_fd=dir_fd)
 
-    def at_once(name, folder):
-        return not any(one.endswith(name) for one in kept) and took_away(name, folder)
-
-    monkeypatch.setattr(local, "took_away", at_once)
-    monkeypatch.setattr(LocalStore, "_delete", failing(delete))
-    monkeypatch.setattr(LocalStore, "_move", failing(move))
+    monkeypatch.setattr(os, "unlink", not_unlinked)
+    monkeypatch.setattr(LocalStore, "_move", not_moved)
     return kept
 
 
