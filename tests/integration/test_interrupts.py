@@ -182,7 +182,7 @@ def test_a_process_that_is_killed_takes_its_jvm_along(start, uri):
         desilt.process.send_signal(number)
         code, out, err = desilt.end()
         assert (code, out) == (-number, "")
-        assert all(line.startswith("starting Spark: ") for line in err.splitlines())  # a sign of life, on a busy machine
+        assert all(line.startswith("starting Spark: ") for line in err.splitlines())  # on a busy machine
         until(lambda desilt=desilt: desilt.running() == {})
 
 
