@@ -81,3 +81,20 @@ def test_the_page_of_a_run_is_where_people_can_open_it(here, uri, cli):
     here.subject.commit("main", "kept")
     out = cli("gc", "plan", uri)[1]
     assert f"The whole list is in file://{here.model.root}/{here.subject.name}/_desilt/runs/gc/" in out
+
+
+def test_a_file_of_upkeep_is_told_what_cannot_be_done_there(uri, cli, tmp_path):
+    (tmp_path / "upkeep.yaml").write_text("expire: {older_than: 30d}\n")
+    code, out, _ = cli("upkeep", "lint", uri, str(tmp_path / "upkeep.yaml"))
+    assert code == 1
+    assert "a lakeFS server lets nobody change its commits" in out
+    assert cli("upkeep", "set", uri, str(tmp_path / "upkeep.yaml"))[0] != 0
+
+
+@pytest.mark.parametrize(("gc", "warned"), [("{rules: server}", False), ("{}", True), ("{to: trash}", False)])
+def test_a_file_of_upkeep_need_not_say_what_is_usual_there(uri, cli, tmp_path, gc, warned):
+    """What is committed goes to the trash, and the trash is emptied."""
+    (tmp_path / "upkeep.yaml").write_text(f"gc: {gc}\ntrash: {{older_than: 14d}}\n")
+    assert (
+        "no step moves anything to the trash" in cli("upkeep", "lint", uri, str(tmp_path / "upkeep.yaml"))[1]
+    ) is warned
