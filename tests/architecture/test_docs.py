@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from desilt.cli.lazy import LazyGroup
 from desilt.cli.main import desilt
+from lakefs_guide import served
 from scripts import run_script
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +64,21 @@ def test_every_command_teaches(command):
     assert len(result.output.splitlines()) > 5
 
 
+@pytest.fixture
+def _lakefs_server(request, tmp_path, monkeypatch):
+    """For the guide that is about one: a server, and a home where it is found."""
+    if request.getfixturevalue("guide").name != "lakefs.md":
+        yield
+        return
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_STATE_HOME", "DESILT_DB", "LAKEFS_BLOCKSTORE_LOCAL_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with served(tmp_path):
+        yield
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
-@pytest.mark.usefixtures("spark")
+@pytest.mark.usefixtures("spark", "_lakefs_server")
 def test_a_guide_runs_as_written(guide, tmp_path):
     """What is for a shell in one shell, and then what is for Python in one process."""
     ended = run_script("\n".join(SHELL_BLOCK.findall(guide.read_text())), tmp_path)

@@ -183,3 +183,21 @@ def test_where_the_servers_own_folder_may_not_be_read_the_server_is_asked(tmp_pa
         here.api.gc.run(confirm=True, max_share=1)
         assert here.stored() == kept
         assert ("GET", "/repositories/{repository}/metadata/object/{kind}/{table}") in here.model.asked
+
+
+@pytest.mark.usefixtures("replaced")
+def test_a_report_says_by_whose_rules_what_is_committed_goes(here):
+    rules(here, 15, main=300)
+    assert here.api.gc.plan().report.notes == ()
+    said = "What commits have goes by the server's rules: 15 days, main 300; what tags name is held"
+    assert here.api.gc.plan(rules="server", tags="hold").report.notes == (said,)
+
+
+@pytest.mark.usefixtures("replaced")
+def test_what_went_by_the_servers_rules_is_no_longer_counted_until_it_is_back(here):
+    rules(here, 15)
+    before = here.api.stats().committed.objects
+    report = here.api.gc.run(rules="server", confirm=True, max_share=1)
+    assert here.api.stats().committed.objects == before - report.removed.objects == before - 1
+    here.api.restore(report.run)
+    assert here.api.stats().committed.objects == before

@@ -29,7 +29,8 @@ db_option = click.option(
     "--db",
     envvar="DESILT_DB",
     metavar="URL",
-    help="The lake's database, where it is not in the directory itself; of a lakeFS repository, our records.",
+    help="The lake's database, where it is not in the directory itself. On a lakeFS server: where desilt keeps its own "
+    "records.  [~/.local/state/desilt/records.db]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 

@@ -94,7 +94,7 @@ def show(repository: Repository, found: Findings) -> None:
         for kind in there:
             click.echo(f"\n{title[:-1]}: {kind}, {found.counts[kind]:,} × {kinds[kind]}")
             for one in found.of(kind)[:SHOWN]:
-                click.echo(f"  {about(one)}: {shown(one.fact)}")
+                click.echo(f"  {about(one)}: {shown(one.fact)}" if one.fact else f"  {about(one)}")
             if found.counts[kind] > SHOWN:
                 click.echo(f"  … and {found.counts[kind] - SHOWN:,} more; --json lists up to 1,000")
             if kind in WAYS_ON:
@@ -110,5 +110,6 @@ def about(one: Finding) -> str:
     if "path" in words:
         words.pop("address", None)
         at = words.get("ref") or words.get("commit", "")
-        return f"{shown(words['path'])} at {shown(at)}{', staged' if 'staging' in words and 'ref' in words else ''}"
+        where = f" at {shown(at)}" if at else ""
+        return f"{shown(words['path'])}{where}{', staged' if 'staging' in words and 'ref' in words else ''}"
     return ", ".join(f"{name} {shown(value)}" for name, value in words.items() if name != "parent")

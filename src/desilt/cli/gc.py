@@ -32,6 +32,9 @@ def gc() -> None:
     (24 hours, and ten minutes more for clocks); and when nothing staged has pointed to it for a day.
 
     A run begins where the last one ended: it lists only what is new, and looks again at what no commit held then.
+
+    On a lakeFS server, age counts from the server's own grace period, and what is held is read again right before it
+    goes. There --rules server goes further: what only commits have that the server's rules let go, goes to the trash.
     """
 
 
@@ -50,10 +53,12 @@ def with_scope(command: Command) -> Command:
     @click.option(
         "--rules",
         type=click.Choice(["server"]),
-        help="On a lakeFS server: also what only commits have that its own rules (gc_rules) let go.",
+        help="On a lakeFS server: also what only commits have that its rules (lakectl gc set-config) let go.",
     )
     @click.option(
-        "--tags", type=click.Choice(["hold"]), help="With --rules: what tags name stays, which the server ignores."
+        "--tags",
+        type=click.Choice(["hold"]),
+        help="With --rules: keep what tags name; the server's rules know no tags.",
     )
     @with_ask
     @with_limits

@@ -123,7 +123,8 @@ def desilt() -> None:
       desilt stats ./lake#mine         how much there is, where, and how old
       desilt pins ./lake#mine          which branch, tag or hold keeps how many bytes
       desilt fsck ./lake#mine          whether all of it is sound
-      desilt lakefs --help             a repository of a lakeFS server copied into a lake, and back
+      desilt gc plan lakefs://NAME     the same jobs on a lakeFS server, with the keys that lakectl has
+      desilt lakefs --help             its repositories copied into a lake, and back
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
     run is at work, 130 stopped by Ctrl-C. Errors are one line that says what to do.

@@ -56,6 +56,8 @@ def _show_objects(report: Report) -> None:
     for name, count in report.inputs.items():
         if name.startswith("kept ") and count:
             click.echo(f"{many(count, 'commit')} stay{'s' * (count == 1)}: {name}.")
+    for note in report.notes:
+        click.echo(f"{note.removesuffix('.')}.")
     if report.removed.objects:
         _show_going(report)
     elif not commits:

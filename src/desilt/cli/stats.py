@@ -38,14 +38,15 @@ def stats(repository: Repository, folders: int, depth: int, executor: Executor, 
     if as_json:
         click.echo(found.to_json(), nl=False)
     else:
-        show(found)
+        show(found, by_rules="collect" in repository.refuses)
 
 
-def show(found: Stats) -> None:
+def show(found: Stats, *, by_rules: bool = False) -> None:
     """The sums, then each table."""
     click.echo(f"{bold(found.repository)} has {told(found.committed)} in {many(found.commits, 'commit')}.")
+    way_on = "gc plan --rules server" if by_rules else "collect plan"
     for amount, words in (
-        (found.waiting, "of that waiting for collection: nothing reaches them (`desilt collect plan`)"),
+        (found.waiting, f"of that waiting for collection: nothing reaches them (`desilt {way_on}`)"),
         (found.staged, "staged, and in no commit"),
         (found.trash, "in the trash (`desilt purge` empties it)"),
     ):

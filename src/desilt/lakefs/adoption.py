@@ -52,7 +52,7 @@ def adopt(repository: LakefsRepository, *, confirm: bool) -> Adopted:
     place, run, at = (last.place, last.run, last.at) if last else ("", "", "")
     found = Adopted(records.name, place, run, at, count, total, lost)
     if not confirm:
-        raise Refused(" ".join(_losses(found)), "if that is meant, pass --confirm")
+        raise Refused(" ".join(_losses(found)).removesuffix("."), "if that is meant, pass --confirm")
     _check_still(repository)
     with locks.held(records, repository.uid, run=RUN, leap=True) as lock:
         repository.accept_history()

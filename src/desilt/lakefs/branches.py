@@ -58,15 +58,16 @@ class Branches(Asker):
                 raise self._calls.failed(LIST, f"goes on elsewhere than after {found[-1].path!r}, the last it gave")
             after = known[-1]
 
-    def served(self, branch: str, path: str) -> Served | None:
-        """What ``branch`` has at ``path``, whatever bytes that is; None if it has nothing there."""
-        where = f"{self._path}/refs/{segment(branch)}/objects/stat"
+    def served(self, ref: str, path: str) -> Served | None:
+        """What a branch, tag or commit has at ``path``, whatever bytes that is; None if it has nothing there."""
+        where = f"{self._path}/refs/{segment(ref)}/objects/stat"
         try:
             return self._served(STAT, self._calls.json(STAT, "GET", where, query={"path": encode_path(path)}))
         except Absent as absent:
             if absent.status != 404:
                 raise self._calls.failed(STAT, f"said {absent.message!r} of {path!r}: a table may be lost") from None
-        self._sure(BRANCH, "GET", f"{self._path}/branches/{segment(branch)}")  # which may be what is not there
+        if self.head_of(ref) is None:
+            self.commit_of(ref)  # which may be what is not there
         return None
 
     def changes(self, branch: str, *, page: int = PAGE) -> Iterator[tuple[str, str, int | None]]:

@@ -43,7 +43,7 @@ class LakefsRepository:
         self.name, self.uid, self.default_branch = core.name, core.uid, core.default_branch
         self.store, self.clock, self.records = core.store, core.clock, core.records
         self.secret, self.grace = core.secret, core.grace
-        self.uri = core.place.uri.rstrip("/") + "/"
+        self.uri = _shown(core)
         self.gate, self.editor, self.orders = LakefsGate(core), LakefsEditor(core), LakefsOrders(core)
         self.witness = LakefsWitness(core)
 
@@ -69,6 +69,12 @@ class LakefsRepository:
     @property
     def handle(self) -> "LakefsHandle":
         return LakefsHandle(self._settings, self.store.uri, without_password(self.records.url))
+
+
+def _shown(core: LakefsCore) -> str:
+    """Where it is, as people can open it: of a local blockstore, the directory."""
+    there = core.store.uri.partition("?")[0]
+    return (there if there.startswith("file://") else core.place.uri).rstrip("/") + "/"
 
 
 @dataclass(frozen=True, slots=True)

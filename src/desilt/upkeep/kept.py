@@ -6,6 +6,7 @@ from datetime import datetime
 
 from desilt.domain.lint import Lint
 from desilt.errors import BadRequest, NotFound, Refused
+from desilt.jobs import registry
 from desilt.jobs.lifecycle import kept_policy
 from desilt.jobs.lifecycle import lint as policy_lint
 from desilt.jobs.retention import document as documented
@@ -14,7 +15,7 @@ from desilt.jobs.rules import agreed
 from desilt.records import policies
 from desilt.repository.protocol import Repository
 from desilt.runs.steps import Action
-from desilt.upkeep.document import KIND, TRASH, Upkeep, parse_upkeep
+from desilt.upkeep.document import KIND, TRASH, StepWish, Upkeep, parse_upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def findings(repository: Repository, upkeep: Upkeep) -> list[Lint]:
     found = [] if upkeep.policy is None else policy_lint.findings(repository, upkeep.policy)
     if upkeep.retention is not None:
         found += retention_lint.findings(repository, upkeep.retention)
-    return [*found, *_odd(upkeep)]
+    return [*found, *_odd(repository, upkeep)]
 
 
 def agree(found: Sequence[Lint], *, confirm: bool) -> None:
@@ -59,14 +60,17 @@ def kept(repository: Repository) -> KeptUpkeep:
         raise Refused(f"the upkeep that was set on {row.set_at:%Y-%m-%d} cannot be read here: {error}") from error
 
 
-def _odd(upkeep: Upkeep) -> list[Lint]:
-    """What somebody may have forgotten."""
+def _odd(repository: Repository, upkeep: Upkeep) -> list[Lint]:
+    """What cannot be done there, and what somebody may have forgotten."""
     names = {step.name for step in upkeep.steps}
     found = []
+    for name in sorted(names & repository.refuses.keys()):
+        fact, _, way_out = repository.refuses[name].partition("; ")
+        found.append(Lint("error", name, fact, way_out))
     if "expire" in names and "collect" not in names:
         fact = "history is expired, and nothing collects what that releases"
         found.append(Lint("warning", "expire", fact, "add a section collect, or run `desilt collect` by hand"))
-    to_trash = [step.name for step in upkeep.steps if step.words.get("action") == Action.TRASH]
+    to_trash = [step.name for step in upkeep.steps if _fills_trash(repository, step)]
     if to_trash and TRASH not in names:
         fact = "what goes to the trash stays there, and takes as much space as before"
         found.append(Lint("warning", to_trash[0], fact, "add a section trash, such as trash: {older_than: 14d}"))
@@ -77,3 +81,10 @@ def _odd(upkeep: Upkeep) -> list[Lint]:
             fact = "it goes by a date that never moves"
             found.append(Lint("warning", step.name, fact, "write a length of time, such as older_than: 30d"))
     return found
+
+
+def _fills_trash(repository: Repository, step: StepWish) -> bool:
+    """Whether a step moves what goes to the trash: as it says, or as is usual there."""
+    if step.name == TRASH or step.name in repository.refuses:
+        return False
+    return registry.find(step.name).asked(repository, **step.words).action is Action.TRASH

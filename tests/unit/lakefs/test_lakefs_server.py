@@ -138,12 +138,16 @@ def test_a_path_that_is_no_utf8_is_asked_for_by_its_bytes(server, replay):
     assert server.served("main", "bad\udcffutf8").address == "s3://lake/x"
 
 
-def test_nothing_at_a_path_is_told_from_no_branch(server, replay):
-    replay.misbehave("GET", STAT, status=404, answer={"message": "path not found"}, times=2)
+def test_nothing_at_a_path_is_told_from_no_branch_and_no_tag(server, replay):
+    log = f"{REPOSITORY}/refs/main/commits"
+    replay.misbehave("GET", STAT, status=404, answer={"message": "path not found"}, times=3)
     replay.tell("GET", f"{REPOSITORY}/branches/main", {"id": "main", "commit_id": "x"})
     assert server.served("main", "none") is None
-    replay.misbehave("GET", f"{REPOSITORY}/branches/main", status=404, answer={"message": "branch not found"})
-    with pytest.raises(NotFound, match="no branch 'main'"):
+    replay.misbehave("GET", f"{REPOSITORY}/branches/main", status=404, answer={"message": "branch not found"}, times=2)
+    replay.tell("GET", log, {"results": [{"id": "x"}]}, query={"amount": "1"})  # a tag, then
+    assert server.served("main", "none") is None
+    replay.misbehave("GET", log, status=404, answer={"message": "not found"})
+    with pytest.raises(NotFound, match="no ref 'main'"):
         server.served("main", "none")
 
 

@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import pairs, with_repository
+from desilt.cli.common import pairs
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.lake.at_once import may_drop
+from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, emit, emit_one
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
@@ -28,7 +29,7 @@ BYTES = re.compile(r"(\d+)-(\d*)")
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @click.argument("ref", shell_complete=refs_known)
 @click.argument("prefix", default="")
 @click.option("-r", "--recursive", is_flag=True, help="Every entry, not folded at /.")
@@ -58,7 +59,7 @@ def ls(
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @click.argument("ref", shell_complete=refs_known)
 @click.argument("path")
 def stat(repository: LakeRepository, ref: str, path: str, as_json: bool) -> None:
@@ -67,7 +68,7 @@ def stat(repository: LakeRepository, ref: str, path: str, as_json: bool) -> None
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @click.argument("ref", shell_complete=refs_known)
 @click.argument("path")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; by default, stdout.")
@@ -90,7 +91,7 @@ def get(repository: LakeRepository, ref: str, path: str, output: Path | None, pa
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
@@ -128,7 +129,7 @@ def put(
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
@@ -146,7 +147,7 @@ def rm(repository: LakeRepository, branch: str, path: str, recursive: bool, as_j
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @may_drop
 @click.argument("source_ref", shell_complete=refs_known)
 @click.argument("source")
@@ -162,7 +163,7 @@ def cp(repository: LakeRepository, source_ref: str, source: str, branch: str, pa
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("source")

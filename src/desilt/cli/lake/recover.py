@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import with_repository
+from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, shown, when
 from desilt.cli.progress import Told
 from desilt.domain.units import many
@@ -19,7 +19,7 @@ SHOWN = 10  # moves
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @click.option("--dry-run", is_flag=True, help="Only say what the store knows and the database does not.")
 @click.option(
     "--give-up",

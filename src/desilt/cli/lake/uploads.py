@@ -5,10 +5,11 @@ from typing import Any
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import metadata_option, with_repository
+from desilt.cli.common import metadata_option
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.lake.at_once import may_drop
 from desilt.cli.lake.objects import entry_row
+from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, emit_one
 from desilt.domain.times import moment
 from desilt.lake.repository import LakeRepository
@@ -17,7 +18,7 @@ content_type_option = click.option("--content-type", default="")
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -> None:
@@ -32,7 +33,7 @@ def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
@@ -56,7 +57,7 @@ def link(
 
 
 @click.command(cls=DesiltCommand)
-@with_repository
+@with_lake
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")

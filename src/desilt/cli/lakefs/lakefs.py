@@ -28,5 +28,6 @@ def lakefs() -> None:
       desilt lakefs export ./try#datasets lakefs://datasets-copy --namespace s3://bucket/datasets-copy
 
     Jobs work on a server's own repository, too: `desilt gc plan lakefs://datasets`. The server and its keys are
-    found as lakectl finds them: LAKECTL_SERVER_ENDPOINT_URL and the like, or ~/.lakectl.yaml.
+    found as lakectl finds them: LAKECTL_SERVER_ENDPOINT_URL and the like, or ~/.lakectl.yaml; lakefs+https://HOST/NAME
+    names another server. The bucket is reached with your own keys for it. See docs/lakefs.md.
     """

@@ -18,6 +18,7 @@ from desilt.logs import logger
 from desilt.objects.store import ObjectStore
 from desilt.records import ledger
 from desilt.records import removals as tombstones
+from desilt.repository.gate import Safety
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
 
@@ -45,11 +46,15 @@ def removed(executor: Executor, repository: Repository) -> list[HeldFile]:
 
 
 def runs_over(repository: Repository) -> dict[str, int]:
-    """The runs of which there is, or is to be, a set; and how many objects each was to remove."""
+    """The runs of which there is, or is to be, a set; and how many objects each was to remove.
+
+    Where age is the only fence, any job may have removed what is committed: rules that are not ours let it go.
+    """
     with repository.records.read() as tx:
         rows = ledger.over(tx, repository.uid)
     committed = {job: registry.traits(job).committed for job in {job for _, job, _ in rows}}
-    return {run: objects for run, job, objects in rows if committed[job]}
+    by_age = repository.gate.safety is Safety.GRACE
+    return {run: objects for run, job, objects in rows if committed[job] or by_age}
 
 
 def write_down(past: Past) -> RemovedSet:
