@@ -110,6 +110,8 @@ def test_where_there_are_no_rules_that_is_said(here):
 def test_rules_that_were_changed_since_a_plan_stop_it(here, replaced):
     rules(here, 15)
     planned = here.api.gc.plan(rules="server")
+    (row,) = planned.removals().to_pylist()
+    assert (row["rule"], row["path"], row["paths"]) == ("the server's rules", None, [])
     rules(here, 300)
     with pytest.raises(Exception, match="policy"):
         planned.sweep(confirm=True, max_share=1)

@@ -1,7 +1,6 @@
 """Jobs on a repository of a lakeFS server that has its objects in a bucket."""
 
 import json
-import uuid
 
 import pytest
 
@@ -9,26 +8,19 @@ from desilt.api.repository import OpenRepository
 from desilt.api.workplace import Workplace
 from desilt.errors import OtherRecords
 from desilt.executors.executor import HERE
-from desilt.objects import open_store
-from desilt.objects.opening import dated
 from desilt.repository.opening import Opened
-from lakefs_model import LakefsModel
-from lakefs_subject import LakefsSubject, of_model
-from lakefs_world import DAY, World, opened
+from lakefs_world import DAY, bucket_world, opened
+
+
+@pytest.fixture(scope="module")
+def bucket(s3_server):
+    return s3_server.create_bucket("lakefs-jobs")
 
 
 @pytest.fixture
-def here(s3_server, tmp_path, monkeypatch):
-    for name, value in s3_server.env.items():
-        monkeypatch.setenv(name, value)
-    place = f"{s3_server.create_bucket(f'lakefs-{uuid.uuid4().hex[:12]}')}/below"
-    with LakefsModel("s3", opened=lambda uri: dated(open_store(uri), model.clock)) as model:
-        access = of_model(model, place)
-        for name, value in access.environment.items():
-            monkeypatch.setenv(name, value)
-        subject = LakefsSubject(access, opened, f"sqlite://{tmp_path}/records.db", model=model)
-        yield World(model, subject)
-        subject.repository.records.close()
+def here(s3_server, bucket, tmp_path, monkeypatch):
+    with bucket_world(s3_server, bucket, tmp_path, monkeypatch) as found:
+        yield found
 
 
 @pytest.fixture

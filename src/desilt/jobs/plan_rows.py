@@ -87,11 +87,13 @@ def as_table(store: ObjectStore, one: RowsToShow) -> pa.Table:
     rows = plan_files.read(store, one.file, one.first, one.last)
     addresses, reasons = rows["address"].combine_chunks(), rows["reason"].combine_chunks()
     told = pc.split_pattern(rows["detail"].combine_chunks(), DIVIDER)
-    many = pc.greater(pc.list_value_length(told), 1)  # else it names no path
-    paths = pc.if_else(many, pc.list_slice(told, 1), pa.scalar([], told.type))
+    many = pc.greater(pc.list_value_length(told), 1)  # else it names no rule
+    first = pc.if_else(many, _element(told, 1), "")
+    named = pc.not_equal(first, "")
+    paths = pc.if_else(named, pc.list_slice(told, 1), pa.scalar([], told.type))
     columns = [
         addresses,
-        pc.if_else(many, _element(told, 1), None),
+        pc.if_else(named, first, None),
         paths,
         _branches(one, addresses),
         rows["size_bytes"],

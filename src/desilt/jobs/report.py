@@ -142,8 +142,8 @@ def removals(repository: Repository, plan: Plan, branches: Mapping[str, str]) ->
 
 def told(detail: str) -> str:
     """A plan's detail, for people."""
-    rules, divided, paths = detail.partition(DIVIDER)
-    return f"{rules}: {paths.replace(DIVIDER, ', ')}" if divided else detail
+    rules, _, paths = detail.partition(DIVIDER)
+    return f"{rules}: {paths.replace(DIVIDER, ', ')}" if paths else rules
 
 
 def group_names(repository: Repository) -> Mapping[str, str]:

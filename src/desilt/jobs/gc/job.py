@@ -24,7 +24,7 @@ from desilt.inventory.listing import total
 from desilt.jobs import watermark
 from desilt.jobs.counts import Counts
 from desilt.jobs.gc import unified
-from desilt.jobs.gc.kernel import GarbageJudge
+from desilt.jobs.gc.kernel import BY_RULES, SAID, GarbageJudge
 from desilt.jobs.gc.options import Options
 from desilt.jobs.gc.stored import asked_for, chosen, listed, looked_at
 from desilt.jobs.gc.watermark import PENDING, Saved, nothing, read_saved
@@ -113,6 +113,7 @@ def mark(work: Work[Options]) -> Mark:
             folder=work.folder,
             scope="" if options.branch is None else layout.group_folder(found[0]),
             settled=until,
+            said=SAID if committed.kept is None else BY_RULES,
         )
         return judge_buckets(
             work.executor, repository.store.uri, judge, weigh=judged_objects, expected=looked_at(stored, saved)

@@ -17,7 +17,7 @@ from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.mark import ORDER, reasons
-from desilt.columns.schemas import INVENTORY, PLAN
+from desilt.columns.schemas import DIVIDER, INVENTORY, PLAN
 from desilt.columns.settled import below, settled
 from desilt.columns.together import add
 from desilt.domain.reason import Reason, Verdict
@@ -32,6 +32,7 @@ SAID = {
     "reason": Reason.UNREFERENCED.value,
     "detail": "no commit, staging area or ticket holds it",
 }
+BY_RULES = SAID | {"detail": f"the server's rules{DIVIDER}"}  # nothing that they keep holds it; paths are not known
 INVENTORY_ROWS = INVENTORY.insert(0, pa.field(HASH, pa.uint64()))
 
 
@@ -48,6 +49,7 @@ class GarbageJudge(Judge[Counts]):
     folder: str  # the run's: a part of the plan goes there, and of what the next run looks at again
     scope: str = ""  # addresses that do not begin so are not judged, and pass on to the next run
     settled: Mapping[str, str] = field(default_factory=dict)  # by branch: from which partition on nothing new appears
+    said: Mapping[str, str] = field(default_factory=lambda: SAID)  # of what goes
 
     def inputs(self) -> Iterator[Sequence[HeldFile]]:
         yield self.inventory
@@ -71,7 +73,7 @@ class GarbageJudge(Judge[Counts]):
         gone = pa.concat_tables(plan).unify_dictionaries().combine_chunks()
         uploaded = count_gone(counts, gone, self.layout)
         name = f"part-{buckets[0].number:05d}.parquet"
-        plan_rows = going(gone)
+        plan_rows = going(gone, self.said)
         planned = plan_files.write(files.store, f"{self.folder}plan/{name}", plan_rows)
         left = pa.concat_tables(pending).unify_dictionaries().combine_chunks()
         order = np.argsort(left[HASH].to_numpy(), kind="stable")
