@@ -30,7 +30,7 @@ def findings(repository: Repository, upkeep: Upkeep) -> list[Lint]:
     found = [] if upkeep.policy is None else policy_lint.findings(repository, upkeep.policy)
     if upkeep.retention is not None:
         found += retention_lint.findings(repository, upkeep.retention)
-    return [*found, *_odd(upkeep)]
+    return [*_impossible(repository, upkeep), *found, *_odd(upkeep)]
 
 
 def agree(found: Sequence[Lint], *, confirm: bool) -> None:
@@ -57,6 +57,13 @@ def kept(repository: Repository) -> KeptUpkeep:
         return KeptUpkeep(parse_upkeep(row.document), row.set_at)
     except BadRequest as error:  # a job that it names is not installed any more, say
         raise Refused(f"the upkeep that was set on {row.set_at:%Y-%m-%d} cannot be read here: {error}") from error
+
+
+def _impossible(repository: Repository, upkeep: Upkeep) -> list[Lint]:
+    """Steps that cannot be done in a repository of this kind."""
+    refused = [(step.name, repository.refuses[step.name]) for step in upkeep.steps if step.name in repository.refuses]
+    parts = [(name, *reason.partition("; ")) for name, reason in refused]
+    return [Lint("error", name, fact, f"leave {name} out: {way_out}") for name, fact, _, way_out in parts]
 
 
 def _odd(upkeep: Upkeep) -> list[Lint]:

@@ -44,8 +44,10 @@ def recover(repository: LakeRepository, dry_run: bool, give_up: bool, as_json: b
             done("", facts(found), as_json=True)
         return
     told = Told()
-    made = bring_back(repository, give_up=give_up, watch=told)
-    told.ends()
+    try:
+        made = bring_back(repository, give_up=give_up, watch=told)
+    finally:
+        told.ends()
     done(sentence(made, found), {**facts(found), "recovered": asdict(made)}, as_json=as_json)
 
 
