@@ -136,6 +136,34 @@ def test_purge_looks_again_what_is_held(here, replaced):
     assert here.stored() == set(replaced)
 
 
+def test_a_hold_on_a_prefix_keeps_what_the_rules_release(here, replaced):
+    rules(here, 15)
+    hold = here.api.holds.add(prefix="a", reason="audit")
+    assert here.api.gc.run(rules="server", confirm=True, max_share=1).removed.objects == 0
+    here.api.holds.lift(hold)
+    here.api.holds.add(prefix="b", reason="of something else")
+    assert here.api.gc.plan(rules="server").report.removed.objects == 1
+    assert here.stored() == set(replaced)
+
+
+def test_a_hold_on_a_prefix_that_comes_after_the_plan_keeps_it_too(here, replaced):
+    rules(here, 15)
+    planned = here.api.gc.plan(rules="server")
+    here.api.holds.add(prefix="a", reason="audit")
+    assert planned.sweep(confirm=True, max_share=1).swept.held_again == 1
+    assert here.stored() == set(replaced)
+
+
+def test_a_hold_on_a_prefix_keeps_what_is_in_the_trash_by_rules(here, replaced):
+    rules(here, 15)
+    report = here.api.gc.run(rules="server", confirm=True, max_share=1)
+    here.api.holds.add(prefix="a", reason="audit")
+    here.wait(10 * DAY)
+    assert here.api.purge(older_than="7d").objects == 0
+    here.api.restore(report.run)
+    assert here.stored() == set(replaced)
+
+
 POLICY = {"rules": {"logs": {"prefix": "logs/", "days": 30}}}
 
 
