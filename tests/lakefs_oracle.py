@@ -44,9 +44,18 @@ class Oracle:
     # ---- what holds
 
     def staged(self):
-        """Of every branch, whatever bytes it has."""
-        entries = [one for branch in self.kept.branches.values() for one in branch.staged.values() if one]
-        return {self.inside(one) for one in entries} - {None}
+        """Of every branch, whatever bytes it has.
+
+        The same as is committed there, address and all, is nothing that a server would ever tell of.
+        """
+        found = set()
+        for branch in self.kept.branches.values():
+            head = {path: self.inside(one) for path, one in self.kept.entries(branch.head).items()}
+            changes = self.kept.changes(branch.name)
+            for path, one in branch.staged.items():
+                if one and (path in changes or self.inside(one) != head.get(path)):
+                    found.add(self.inside(one))
+        return found - {None}
 
     def committed(self, names):
         return {self.inside(one) for name in names for one in self.kept.entries(name).values()} - {None}
