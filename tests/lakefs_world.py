@@ -1,24 +1,32 @@
-"""A model of a lakeFS server with one repository, and desilt's side of it: what tests of jobs there begin with."""
+"""A lakeFS server with one repository, and desilt's side of it: what tests of jobs there begin with.
+
+The server is a model of one, or one that runs, which ``DESILT_LAKEFS_ENDPOINT`` and the like name. There, time cannot
+be moved: only our clock goes on, and everything that the server has made looks older by it. So commits are dated, ages
+of objects differ by nothing, and a store that dates objects itself is not asked for the time.
+"""
 
 import os
 from contextlib import contextmanager
 from datetime import timedelta
+
+import pytest
 
 from desilt.api.repository import OpenRepository
 from desilt.api.workplace import Workplace
 from desilt.executors.executor import HERE
 from desilt.lakefs.opening import open_repository
 from desilt.lakefs.settings import find
+from desilt.objects import store_clock
 from desilt.records.opening import open_records
 from desilt.repository.opening import Opened
 from lakefs_model import LakefsModel
-from lakefs_subject import LakefsSubject, of_model
+from lakefs_subject import LakefsSubject, live, of_model
 
 DAY = timedelta(days=1)
 
 
 class World:
-    """A subject on a model, and the API over its repository."""
+    """A subject on a server, and the API over its repository."""
 
     def __init__(self, model, subject):
         self.model, self.subject = model, subject
@@ -43,18 +51,33 @@ class World:
     def wait(self, time):
         self.subject.wait(time)
 
+    def moves_time(self):
+        """What is uploaded from here on is younger than what was."""
+        if self.model is None:
+            pytest.skip("a server that runs cannot be moved ahead: all that is uploaded there is equally old")
+
 
 @contextmanager
-def world(tmp_path, monkeypatch, db=None):
-    """A world below ``tmp_path``, closed at the end."""
-    with LakefsModel(tmp_path / "blocks") as model:
-        access = of_model(model)
-        for name, value in access.environment.items():
-            monkeypatch.setenv(name, value)
+def world(tmp_path, monkeypatch, db=None, *, where="model"):
+    """A world below ``tmp_path``, or on the server that runs, closed at the end."""
+    model = LakefsModel(tmp_path / "blocks") if where == "model" else None
+    access = of_model(model) if model else live()
+    if access is None:
+        pytest.skip("no lakeFS server is named by DESILT_LAKEFS_ENDPOINT and the like")
+    for name, value in access.environment.items():
+        monkeypatch.setenv(name, value)
+    if model:
         monkeypatch.setenv("LAKEFS_BLOCKSTORE_LOCAL_PATH", str(model.root))
-        subject = LakefsSubject(access, opened, db or f"sqlite://{tmp_path}/records.db", model=model)
+    subject = LakefsSubject(access, opened, db or f"sqlite://{tmp_path}/records.db", model=model)
+    if not model:
+        monkeypatch.setattr(store_clock, "store_time", lambda _: subject.now())
+    try:
         yield World(model, subject)
+    finally:
         subject.repository.records.close()
+        subject.close()
+        if model:
+            model.close()
 
 
 def opened(uri, db, clock):
