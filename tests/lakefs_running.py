@@ -34,7 +34,8 @@ def serve(blockstore):
     from lakefs_model import LakefsModel
 
     with LakefsModel(blockstore, clock=system_clock) as model:
-        print(model.endpoint, flush=True)
+        sys.stdout.write(f"{model.endpoint}\n")
+        sys.stdout.flush()
         sys.stdin.read()
 
 

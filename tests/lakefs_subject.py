@@ -2,8 +2,8 @@
 
 For a server that runs, ``DESILT_LAKEFS_ENDPOINT``, ``DESILT_LAKEFS_ACCESS_KEY_ID``, ``DESILT_LAKEFS_SECRET_ACCESS_KEY``
 and ``DESILT_LAKEFS_NAMESPACE`` say where it is and below which place repositories may be made: ``s3://BUCKET/PREFIX``
-with the keys of the bucket in the environment, or ``local://PREFIX`` with ``LAKEFS_BLOCKSTORE_LOCAL_PATH``. Each subject
-makes one of its own, and when it is closed deletes it with its files, which a server would leave.
+with the keys of the bucket in the environment, or ``local://PREFIX`` with ``LAKEFS_BLOCKSTORE_LOCAL_PATH``. Each
+subject makes one of its own, and when it is closed deletes it with its files, which a server would leave.
 """
 
 import base64

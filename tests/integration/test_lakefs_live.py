@@ -39,24 +39,16 @@ def server(request, tmp_path):
         return
     s3 = request.getfixturevalue("s3_server")
     namespace = f"{s3.create_bucket('lakefs-live')}/{uuid.uuid4().hex}"
-    with running("s3", namespace, **s3.env) as found:
-        with pytest.MonkeyPatch.context() as patched:
-            for name, value in s3.env.items():
-                patched.setenv(name, value)
-            yield found, lambda: [key for batch in open_store(namespace).list() for key in batch["key"].to_pylist()]
+    with running("s3", namespace, **s3.env) as found, pytest.MonkeyPatch.context() as patched:
+        for name, value in s3.env.items():
+            patched.setenv(name, value)
+        yield found, lambda: [key for batch in open_store(namespace).list() for key in batch["key"].to_pylist()]
 
 
 def test_all_of_it_works_there_and_nothing_is_left(server):
     names, left = server
-    words = [
-        "-v",
-        "-rs",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "live and not postgres",
-        *(str(TESTS / one) for one in SUITES),
-    ]
+    suites = [str(TESTS / one) for one in SUITES]
+    words = ["-v", "-rs", "-p", "no:cacheprovider", "-k", "live and not postgres", *suites]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words], env={**os.environ, **names}, cwd=TESTS.parent, capture_output=True
     )
