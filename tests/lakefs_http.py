@@ -63,6 +63,7 @@ class Answer:
     status: int
     body: object = None  # what JSON can be made of, text, or bytes
     location: str = ""
+    cut: int = 0  # so many bytes of what is announced do not come
 
     @property
     def sent(self):
@@ -115,10 +116,14 @@ class HttpServer:
         self._thread.start()
         self.endpoint = f"http://127.0.0.1:{self._http.server_address[1]}"
 
-    def misbehave(self, method, pattern, *, status, answer=None, times=1):
-        """The next ``times`` requests whose whole path matches ``pattern`` get this answer, and nothing is done."""
+    def misbehave(self, method, pattern, *, status, answer=None, times=1, passing=0, location="", cut=0):
+        """Of requests whose whole path matches ``pattern``, ``times`` get this answer, and nothing is done.
+
+        The first ``passing`` are answered as ever.
+        """
         message = {"message": "misbehaving"} if answer is None else answer
-        self._bad.append(_Ordered(method, pattern, Answer(status, message), times))
+        self._bad.append(_Ordered(method, pattern, None, passing))
+        self._bad.append(_Ordered(method, pattern, Answer(status, message, location, cut), times))
 
     def before(self, method, pattern, then, *, times=float("inf")):
         """Call ``then(ask)`` before such requests are looked at."""
@@ -146,7 +151,8 @@ class HttpServer:
         for one in self._due(self._before, ask):
             one.then(ask)
         for one in self._due(self._bad, ask)[:1]:
-            return one.then
+            if one.then is not None:
+                return one.then
         with self.lock:
             found = answer(ask)
         for one in self._due(self._after, ask):
@@ -196,7 +202,8 @@ def _handler(server):
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(body)
+                self.wfile.write(body[: len(body) - found.cut])
+            self.close_connection = self.close_connection or bool(found.cut)
 
         do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer  # noqa: N815
 

@@ -38,9 +38,9 @@ B, REF = R + "/branches/{branch}", R + "/refs/{ref}"
 class LakefsModel(HttpServer):
     """One server; ``repositories`` is what it has."""
 
-    def __init__(self, blockstore, *, start=START, opened=open_store):
+    def __init__(self, blockstore, *, start=START, clock=None, opened=open_store):
         self.root = None if blockstore == "s3" else Path(os.path.realpath(blockstore))
-        self.clock, self._opened = ManualClock(start), opened
+        self.clock, self._opened = clock or ManualClock(start), opened
         self.ways, self.names = Ways(), files.Names(self.clock)
         self.repositories, self._tasks, self._numbers = {}, {}, itertools.count(1)
         self.grace = GRACE

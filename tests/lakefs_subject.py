@@ -1,8 +1,9 @@
 """Somebody who works on a repository of a lakeFS server, by HTTP alone: of the model, or of a server that runs.
 
 For a server that runs, ``DESILT_LAKEFS_ENDPOINT``, ``DESILT_LAKEFS_ACCESS_KEY_ID``, ``DESILT_LAKEFS_SECRET_ACCESS_KEY``
-and ``DESILT_LAKEFS_NAMESPACE`` say where it is and below which place repositories may be made. Each subject makes one
-of its own, and deletes it when it is closed; a server leaves its files.
+and ``DESILT_LAKEFS_NAMESPACE`` say where it is and below which place repositories may be made: ``s3://BUCKET/PREFIX``
+with the keys of the bucket in the environment, or ``local://PREFIX`` with ``LAKEFS_BLOCKSTORE_LOCAL_PATH``. Each
+subject makes one of its own, and when it is closed deletes it with its files, which a server would leave.
 """
 
 import base64
@@ -93,7 +94,11 @@ class LakefsSubject:
         below = access.namespace if access.namespace.endswith("://") else access.namespace.rstrip("/") + "/"
         made = {"name": self.name, "storage_namespace": below + self.name, "default_branch": "main"}
         access.ask("POST", "/repositories", made)
-        self.repository = open_repository(self.uri, db, self.clock)
+        try:
+            self.repository = open_repository(self.uri, db, self.clock)
+        except BaseException:
+            access.ask("DELETE", self._at(), force="true")
+            raise
 
     @property
     def uri(self):
@@ -101,6 +106,10 @@ class LakefsSubject:
 
     def close(self):
         self.access.ask("DELETE", self._at(), force="true")
+        if self.model is None:
+            store = self.repository.store
+            keys = [key for batch in store.list() for key in batch["key"].to_pylist()]
+            store.delete_many(keys)
 
     def upload(self, branch, path, body):
         told = self.access.ask("POST", self._at("branches", branch, "objects"), body, path=path)

@@ -1,28 +1,34 @@
-"""A model of a lakeFS server with one repository, and desilt's side of it: what tests of jobs there begin with."""
+"""A lakeFS server with one repository, and desilt's side of it: what tests of jobs there begin with.
+
+The server is a model of one, or one that runs, which ``DESILT_LAKEFS_ENDPOINT`` and the like name. There, time cannot
+be moved: only our clock goes on, and everything that the server has made looks older by it. So commits are dated, ages
+of objects differ by nothing, and a store that dates objects itself is not asked for the time.
+"""
 
 import os
 import uuid
 from contextlib import contextmanager
-from datetime import timedelta
-from functools import partial
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from desilt.api.repository import OpenRepository
 from desilt.api.workplace import Workplace
 from desilt.executors.executor import HERE
 from desilt.lakefs.opening import open_repository
 from desilt.lakefs.settings import find
-from desilt.objects import open_store
-from desilt.objects.opening import dated
+from desilt.objects import store_clock
+from desilt.objects.local import LocalStore
 from desilt.records.opening import open_records
 from desilt.repository.opening import Opened
 from lakefs_model import LakefsModel
-from lakefs_subject import LakefsSubject, of_model
+from lakefs_subject import LakefsSubject, live, of_model
 
 DAY = timedelta(days=1)
 
 
 class World:
-    """A subject on a model, and the API over its repository."""
+    """A subject on a server, and the API over its repository."""
 
     def __init__(self, model, subject):
         self.model, self.subject = model, subject
@@ -51,27 +57,37 @@ class World:
     def wait(self, time):
         self.subject.wait(time)
 
+    def moves_time(self):
+        """What is uploaded from here on is younger than what was."""
+        if self.model is None:
+            pytest.skip("a server that runs cannot be moved ahead: all that is uploaded there is equally old")
+
 
 @contextmanager
-def world(tmp_path, monkeypatch, db=None):
-    """A world below ``tmp_path``, closed at the end."""
-    with LakefsModel(tmp_path / "blocks") as model:
-        monkeypatch.setenv("LAKEFS_BLOCKSTORE_LOCAL_PATH", str(model.root))
-        with _world(model, of_model(model), db or f"sqlite://{tmp_path}/records.db", monkeypatch) as found:
-            yield found
+def world(tmp_path, monkeypatch, db=None, *, where="model"):
+    """A world below ``tmp_path``, or on the server that runs, closed at the end."""
+    db = db or f"sqlite://{tmp_path}/records.db"
+    if where == "model":
+        with LakefsModel(tmp_path / "blocks") as model:
+            monkeypatch.setenv("LAKEFS_BLOCKSTORE_LOCAL_PATH", str(model.root))
+            with _world(model, of_model(model), db, monkeypatch) as found:
+                yield found
+        return
+    if (access := live()) is None:
+        pytest.skip("no lakeFS server is named by DESILT_LAKEFS_ENDPOINT and the like")
+    with _world(None, access, db, monkeypatch) as found:
+        yield found
 
 
 @contextmanager
 def bucket_world(s3_server, bucket, tmp_path, monkeypatch):
-    """The same in a bucket, where everything is dated by the model's clock."""
+    """A model in a bucket, which dates objects itself: the model begins today, and all that is put is of today."""
     for name, value in s3_server.env.items():
         monkeypatch.setenv(name, value)
-    access, db = partial(of_model, namespace=f"{bucket}/{uuid.uuid4().hex}"), f"sqlite://{tmp_path}/records.db"
-    with (
-        LakefsModel("s3", opened=lambda uri: dated(open_store(uri), lambda: model.clock())) as model,
-        _world(model, access(model), db, monkeypatch) as found,
-    ):
-        yield found
+    with LakefsModel("s3", start=datetime.now(UTC)) as model:
+        access = of_model(model, f"{bucket}/{uuid.uuid4().hex}")
+        with _world(model, access, f"sqlite://{tmp_path}/records.db", monkeypatch) as found:
+            yield found
 
 
 @contextmanager
@@ -79,8 +95,13 @@ def _world(model, access, db, monkeypatch):
     for name, value in access.environment.items():
         monkeypatch.setenv(name, value)
     subject = LakefsSubject(access, opened, db, model=model)
-    yield World(model, subject)
-    subject.repository.records.close()
+    if not isinstance(subject.repository.store, LocalStore):  # it has a time of its own, and ours moves ahead
+        monkeypatch.setattr(store_clock, "store_time", lambda _: subject.now())
+    try:
+        yield World(model, subject)
+    finally:
+        subject.repository.records.close()
+        subject.close()
 
 
 def opened(uri, db, clock):

@@ -44,7 +44,7 @@ def test_what_is_nowhere_is_told_by_its_own_name(here, uri, cli, words):
 def test_what_is_of_a_lake_alone_is_refused_in_one_line(uri, cli, words):
     code, out, err = cli("lake", words[0], uri, *words[1:])
     assert (code, out) == (2, "")
-    assert "is not in a lake" in err
+    assert "`desilt lakefs import` copies them into a lake" in err
     assert len(err.splitlines()) == 1
 
 

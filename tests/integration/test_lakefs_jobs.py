@@ -1,19 +1,29 @@
-"""Jobs on a repository of a lakeFS server: its own rules, lifecycle, stale branches, the trash."""
+"""Jobs on a repository of a lakeFS server: its own rules, lifecycle, stale branches, the trash.
+
+On a model of a server; and where ``DESILT_LAKEFS_ENDPOINT`` and the like name one that runs, on that, too.
+"""
 
 import io
 import json
+from datetime import timedelta
 
 import pyarrow.parquet as pq
 import pytest
 
 from desilt.errors import BadRequest, StorageFailed
+from desilt.exchange.exporting import export
+from desilt.exchange.importing import take_in
+from desilt.executors.executor import Nobody
+from desilt.lakefs.settings import find
+from desilt.lakefs.site import find_site
 from desilt.objects.local import LocalStore
+from exchanging import new_lake
 from lakefs_world import DAY, world
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    with world(tmp_path, monkeypatch) as found:
+@pytest.fixture(params=["model", "live"])
+def here(request, tmp_path, monkeypatch):
+    with world(tmp_path, monkeypatch, where=request.param) as found:
         yield found
 
 
@@ -55,7 +65,10 @@ def test_the_reports_of_lakefs_own_job_are_there_too(here):
     root = f"_lakefs/retention/gc/unified/{report.run}/"
     said = json.loads(here.repository.store.get(f"{root}summary.json"))
     assert (said["run_id"], said["success"], said["num_deleted_objects"]) == (report.run, True, 1)
-    assert (said["start_time"], said["cutoff_time"]) == ("2026-01-03T00:00:00Z", "2026-01-01T23:50:00Z")
+    began = here.subject.now().replace(microsecond=0)
+    cutoff = here.subject.now() - here.repository.grace - timedelta(minutes=10)
+    assert said["start_time"] == began.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert said["cutoff_time"] == cutoff.strftime("%Y-%m-%dT%H:%M:%SZ")
     store = here.repository.store
     parts = [key for batch in store.list(f"{root}deleted/") for key in batch["key"].to_pylist()]
     rows = [row for key in parts for row in pq.read_table(io.BytesIO(store.get(key))).to_pylist()]
@@ -138,12 +151,41 @@ def test_purge_looks_again_what_is_held(here, replaced):
     assert here.stored() == set(replaced)
 
 
+def test_a_hold_on_a_prefix_keeps_what_the_rules_release(here, replaced):
+    rules(here, 15)
+    hold = here.api.holds.add(prefix="a", reason="audit")
+    assert here.api.gc.run(rules="server", confirm=True, max_share=1).removed.objects == 0
+    here.api.holds.lift(hold)
+    here.api.holds.add(prefix="b", reason="of something else")
+    assert here.api.gc.plan(rules="server").report.removed.objects == 1
+    assert here.stored() == set(replaced)
+
+
+def test_a_hold_on_a_prefix_that_comes_after_the_plan_keeps_it_too(here, replaced):
+    rules(here, 15)
+    planned = here.api.gc.plan(rules="server")
+    here.api.holds.add(prefix="a", reason="audit")
+    assert planned.sweep(confirm=True, max_share=1).swept.held_again == 1
+    assert here.stored() == set(replaced)
+
+
+def test_a_hold_on_a_prefix_keeps_what_is_in_the_trash_by_rules(here, replaced):
+    rules(here, 15)
+    report = here.api.gc.run(rules="server", confirm=True, max_share=1)
+    here.api.holds.add(prefix="a", reason="audit")
+    here.wait(10 * DAY)
+    assert here.api.purge(older_than="7d").objects == 0
+    here.api.restore(report.run)
+    assert here.stored() == set(replaced)
+
+
 POLICY = {"rules": {"logs": {"prefix": "logs/", "days": 30}}}
 
 
 def test_lifecycle_moves_what_is_old_to_the_trash(here):
     old = here.upload("main", "logs/old", b"1")
     here.subject.commit("main", "old")
+    here.moves_time()
     here.wait(40 * DAY)
     kept = {here.upload("main", "logs/new", b"22"), here.upload("main", "other", b"333")}
     here.subject.commit("main", "new")
@@ -203,3 +245,73 @@ def test_what_went_by_the_servers_rules_is_no_longer_counted_until_it_is_back(he
     assert here.api.stats().committed.objects == before - report.removed.objects == before - 1
     here.api.restore(report.run)
     assert here.api.stats().committed.objects == before
+
+
+# ---- what is read
+
+
+def test_what_is_sound_is_found_so_and_what_is_lost_is_found(here):
+    lost = here.upload("main", "a", b"1")
+    here.upload("main", "b", b"22")
+    here.subject.commit("main", "two")
+    assert here.repository.fsck(deep=False, progress=lambda *_: None).sound
+    here.repository.store.delete_many([lost])
+    assert not here.repository.fsck(deep=False, progress=lambda *_: None).sound
+
+
+def test_pins_say_what_a_branch_and_a_staging_area_keep(here):
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "one")
+    here.subject.branch("dev", "main")
+    here.upload("dev", "b", b"22")
+    here.subject.commit("dev", "two")
+    here.upload("dev", "c", b"333")
+    found = here.api.pins()
+    assert sorted(pin.alone.bytes for pin in found.pins) == [0, 2, 3]
+    assert [(group.pins, group.amount.bytes) for group in found.groups] == [(("branch dev", "branch main"), 1)]
+
+
+def test_an_object_is_explained_by_its_path_and_by_its_address(here):
+    address = here.upload("main", "a", b"1")
+    here.subject.commit("main", "one")
+    [by_path] = here.api.explain("a")
+    [by_address] = here.api.explain(address)
+    assert (by_path.address, by_path.verdict, by_path.paths) == (address, "committed", ("a",))
+    assert (by_address.verdict, by_address.commits) == (by_path.verdict, by_path.commits)
+    lost = here.upload("main", "b", b"22")
+    assert here.api.explain(lost)[0].verdict == "staged"
+
+
+def test_a_policy_is_judged_without_removing_anything(here):
+    old = here.upload("main", "logs/old", b"1")
+    other = here.upload("main", "other", b"22")
+    here.subject.commit("main", "old")
+    here.wait(40 * DAY)
+    planned = here.api.lifecycle.plan(policy=POLICY).report
+    assert (planned.removed.objects, planned.removed.bytes, planned.action) == (1, 1, "trash")
+    assert here.stored() == {old, other}
+
+
+def test_a_repository_is_taken_into_a_lake_and_given_back(here, tmp_path):
+    for number in range(5):
+        here.upload("main", f"t/{number}", b"x" * number)
+    here.subject.commit("main", "five")
+    here.subject.branch("dev", "main")
+    here.upload("dev", "u", b"u")
+    here.subject.commit("dev", "one more")
+    clock, access = here.subject.clock, here.subject.access
+    lake = new_lake(tmp_path / "lake", clock)
+    take_in(find(here.subject.uri), lake, "taken", may_miss=False, watch=Nobody(), clock=clock)
+    taken = lake.repository("taken")
+    assert {one.path for one in taken.list("dev")} == {*(f"t/{number}" for number in range(5)), "u"}
+    back = find(f"{here.subject.uri}-back")
+    place = access.namespace if access.namespace.endswith("://") else access.namespace.rstrip("/") + "/"
+    export(taken, back, namespace=place + back.repository, may_miss=False, watch=Nobody(), clock=clock)
+    try:
+        told = access.ask("GET", f"/repositories/{back.repository}/refs/dev/objects/ls")["results"]
+        assert {(one["path"], one["size_bytes"]) for one in told} == {*((f"t/{n}", n) for n in range(5)), ("u", 1)}
+    finally:
+        store = find_site(back, clock=clock).store
+        access.ask("DELETE", f"/repositories/{back.repository}", force="true")
+        store.delete_many([key for batch in store.list() for key in batch["key"].to_pylist()])
+        lake.close()

@@ -10,7 +10,7 @@ import click
 
 from desilt.cli.attempt import Interrupt
 from desilt.cli.command import REPO, RepoArgument
-from desilt.errors import DesiltError
+from desilt.errors import BadRequest, DesiltError
 from desilt.records import ledger, locks
 from desilt.records.ledger import RunState
 from desilt.repository.opening import repository_at
@@ -45,6 +45,7 @@ def with_repository(command: Command) -> Command:
     def wrapped(repo: str, db: str | None, **rest: Any) -> None:
         with repository_at(repo, db=db) as repository:
             try:
+                check_kind(repository)
                 command(repository, **rest)
             except BaseException:
                 note_way_on(repository, repo)
@@ -52,6 +53,13 @@ def with_repository(command: Command) -> Command:
 
     wrapped.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\n{REPO_HELP}"
     return wrapped
+
+
+def check_kind(repository: Repository) -> None:
+    """Refuse all commands of a job, or of a group, that cannot be given to a repository of this kind."""
+    for word in click.get_current_context().command_path.split():
+        if reason := repository.refuses.get(word):
+            raise BadRequest(reason)
 
 
 def pairs(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

@@ -151,4 +151,8 @@ def abandon(repository: Repository, ref: str, commits: str, as_json: bool) -> No
         said = f"{commits!r} is not FIRST..LAST; write two commits of {ref!r} with two dots between them"
         raise BadRequest(f"{said}, the newest first")
     ask, limits = {"wish": Omission(ref, first, last)}, Limits(confirm=True, max_share=1.0)  # they are named one by one
-    run_and_show(expiration.job, repository, Here(Told()), ask, limits, as_json=as_json)
+    told = Told()
+    try:
+        run_and_show(expiration.job, repository, Here(told), ask, limits, as_json=as_json)
+    finally:
+        told.ends()

@@ -6,6 +6,7 @@ on the way, or with 5xx, is asked again; every other bad answer is an error that
 
 import json
 import random
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,13 @@ ATTEMPTS = 6
 FIRST_PAUSE = 0.2  # seconds; twice as long each time, more or less
 TIMEOUT = (10, 180)  # seconds: to connect, and for an answer; a page of prepare_uncommited takes up to a minute
 INSTALL = "a lakeFS server is asked by lakeFS's own client; pip install 'desilt[lakefs]'"
+BUSY = 429  # asked for too much at once: like 503
+NO_ANSWER = {
+    "IncompleteRead": "its answer was cut off",
+    "RemoteDisconnected": "it hung up",
+    "ReadTimeoutError": "nothing came in time",
+    "ConnectTimeoutError": "nothing came in time",
+}
 NO_ROUTE = ("no matching operation", "no matching route", "method not allowed", "invalid api endpoint")
 
 
@@ -75,7 +83,7 @@ class Calls:
     ) -> bytes:
         for attempt in range(1, ATTEMPTS + 1):
             status, raw = self._ask(method, path + (f"?{urlencode(query)}" if query else ""), body)
-            if status and status < 500:
+            if status and status < 500 and status != BUSY:
                 break
             if _no_route(status, _message(raw)):
                 raise ServerTooOld(self.settings.endpoint, call.doing)
@@ -83,7 +91,7 @@ class Calls:
                 self._pause(FIRST_PAUSE * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))
         if 200 <= status < 300:
             return raw
-        raise self._judged(call, status, _message(raw))
+        raise self._judged(call, status, _message(raw) if status else raw.decode())
 
     def failed(self, call: Call, fact: str, way_out: str = "run again, nothing was removed") -> ServerFailed:
         return ServerFailed(self.settings.endpoint, f"was asked to {call.doing} and {fact}", way_out)
@@ -106,11 +114,11 @@ class Calls:
             )
         except status_error as error:
             text = error.body if isinstance(error.body, str) else ""
-            return (error.status, text.encode()) if error.status else (0, str(error.reason).encode())
+            return (error.status, text.encode()) if error.status else (0, _why(error.__context__).encode())
         except UnicodeDecodeError:  # of an error's body, which the client takes for UTF-8
             return 0, b"an error that cannot be read"
         except no_answer as error:
-            return 0, type(error).__name__.encode()
+            return 0, _why(error).encode()
         return int(answer.status_code), bytes(answer.raw_data)
 
     def _judged(self, call: Call, status: int, message: str) -> Exception:
@@ -130,8 +138,11 @@ class Calls:
         if status in (404, 410):
             return Absent(status, message)
         if not status:
-            return self.failed(call, f"did not answer, {ATTEMPTS} times ({message})", "see whether it is up, run again")
-        if status >= 500:
+            way_out = "see whether it is up and its URL is right, and run again"
+            return self.failed(call, f"did not answer, {ATTEMPTS} times ({message})", way_out)
+        if 300 <= status < 400:
+            return self.failed(call, f"sent us elsewhere ({status}), where we do not go", "name the server's own URL")
+        if status >= 500 or status == BUSY:
             return self.failed(call, f"failed, {ATTEMPTS} times {said}", "see its log, and run again")
         return self.failed(call, f"refused {said}")
 
@@ -146,6 +157,22 @@ def _no_route(status: int, message: str) -> bool:
     return status in (405, 501) or (
         status in (400, 404, 500) and (message.lower().startswith(NO_ROUTE) or (status == 404 and not message))
     )
+
+
+def _why(error: BaseException | None) -> str:
+    """Why there was no answer: in the words of the system, where there are such at the bottom of it."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        below = (getattr(error, "reason", None), *error.args, error.__cause__)
+        error = next((one for one in below if isinstance(one, BaseException)), None)
+    for one in reversed(found):
+        if isinstance(one, ssl.SSLError):
+            return f"TLS: {(one.reason or type(one).__name__).lower().replace('_', ' ')}"
+        if isinstance(one, OSError) and one.strerror:
+            return one.strerror.lower()
+    name = type(found[-1]).__name__ if found else "no reason known"
+    return NO_ANSWER.get(name, name)
 
 
 def _message(raw: bytes) -> str:

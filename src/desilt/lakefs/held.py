@@ -110,7 +110,9 @@ class LakefsHeld:
         if rules is not None and rules.job == SERVER:
             server_rules.check(self._core.server, self._run, rules.document)
         if rules is None or rules.job == SERVER:
-            kept = seen.commits.keys() if rules is None else kept_by(rules.document, seen, self._relies_on.at)
+            kept = set(seen.commits)
+            if rules is not None:
+                kept = kept_by(rules.document, seen, self._relies_on.at) | self._source.ordered(seen)
             found = self._source.lists([seen.commits[name] for name in sorted(kept)]).ranges
             return {name: found[name] for name in found.keys() - self._known()}
         ordered = {hold.value for hold in seen.held(HoldKind.REF)} & seen.commits.keys()

@@ -25,8 +25,10 @@ REFUSED = {
     "retention": "a lakeFS server has no marks that would hide an object before it goes; use `desilt lifecycle`, "
     "which moves to the trash",
     "harddelete": "a lakeFS server does not tell when the last that pointed to an object goes; use `desilt gc`",
+    "lake": "`desilt lake` works with lakes of desilt's own; branches, commits and objects of a lakeFS server are for "
+    "`lakectl`, and `desilt lakefs import` copies them into a lake",
 }
-"""Jobs that cannot be done there, and why."""
+"""Jobs, and other commands, that cannot be done there, and why."""
 
 
 class LakefsRepository:

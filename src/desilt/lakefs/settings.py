@@ -138,7 +138,7 @@ def _endpoint(text: str, origin: str) -> str:
 
 def _without_user(uri: str) -> str:
     """Somebody may have written keys into it."""
-    return re.sub(r"//.*@", "//…@", uri)
+    return re.sub(r"(:/*).*@", r"\1…@", uri)
 
 
 def _found_again(endpoint: str, repository: str, key_id: str) -> Settings:

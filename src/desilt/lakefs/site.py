@@ -42,7 +42,7 @@ def find_site(settings: Settings, *, clock: Clock = system_clock, bare: bool = F
     store = store_of(described, blockstore, bare=bare)
     if bare and isinstance(store, LocalStore):
         Path(store.root).mkdir(parents=True, exist_ok=True)  # as the server will, when it comes to write there
-    if clock is not system_clock:
+    if clock is not system_clock and isinstance(store, LocalStore):  # a bucket dates what the server puts itself
         store = dated(store, clock)
     return Site(server, described, blockstore, store, Namespace(described.namespace, also(store)))
 

@@ -1,6 +1,7 @@
 """A server's repository as a source: what holds addresses, and what is stored."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -26,6 +27,7 @@ from desilt.lakefs import history, server_rules, sightings, staged, tables, unli
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import DATA, GROUP
 from desilt.lakefs.unlisted import Head
+from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import ENTRIES, entry_columns
@@ -53,7 +55,23 @@ class LakefsSource:
         return history.read(self._core, now, uses=uses)
 
     def kept_by_rules(self, seen: Snapshot, now: datetime, *, tags: bool) -> KeptByRules:
-        return server_rules.kept(self._core.server, seen, now, tags=tags)
+        kept = server_rules.kept(self._core.server, seen, now, tags=tags)
+        return replace(kept, commits=kept.commits | self.ordered(seen))
+
+    def ordered(self, seen: Snapshot) -> set[str]:
+        """The commits that have anything below a prefix that people ordered to be kept, whatever rules say."""
+        prefixes = [encode_prefix(hold.value) for hold in seen.held(HoldKind.PREFIX)]
+        if not prefixes:
+            return set()
+        lists = self.lists(seen.commits.values())
+        having = {name for name, one in lists.ranges.items() if any(self._has(one, prefix) for prefix in prefixes)}
+        return {name for name, commit in seen.commits.items() if having & set(lists.of.get(commit.metarange, ()))}
+
+    def _has(self, listed: RangeData, prefix: bytes) -> bool:
+        stop = after_prefix(prefix)
+        if listed.max_key < prefix or (stop is not None and listed.min_key >= stop):
+            return False
+        return any(batch.num_rows for batch in self._core.ranges.table(listed.id).scan(prefix, stop))
 
     def staged(self, run: Run) -> Staged:
         """What the server lists as uncommitted, in any of two readings."""

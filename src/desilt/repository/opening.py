@@ -17,7 +17,7 @@ KINDS = {
     **dict.fromkeys(("", "lake", "file", "s3", "gs", "az"), "desilt.lake.opening"),
     **dict.fromkeys(("lakefs", "lakefs+https", "lakefs+http"), "desilt.lakefs.opening"),
 }  # each has a function open_uri(uri, db) -> Opened
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
 class Closing(Protocol):
@@ -35,10 +35,14 @@ class Opened:
 def open_uri(uri: str, *, db: str | None = None) -> Opened:
     """The repository at ``uri``, its records in ``db`` where they are not beside it."""
     match = SCHEME.match(uri)
-    kind = KINDS.get(match[1].lower() if match else "")
+    scheme = match[1].lower() if match else ""
+    if match and not match[2] and scheme not in KINDS:  # a directory whose name has a colon
+        scheme = ""
+    kind = KINDS.get(scheme)  # which says what is wrong with a URI that has too few slashes
     if kind is None:
+        shown = re.sub("//.*@", "//…@", uri)  # somebody may have written keys into it
         raise InvalidUri(
-            f"{uri!r} is no kind of repository that is known here; write DIRECTORY#REPO, lake:///DIRECTORY#REPO, "
+            f"{shown!r} is no kind of repository that is known here; write DIRECTORY#REPO, lake:///DIRECTORY#REPO, "
             "s3://BUCKET/PREFIX#REPO or lakefs://REPO"
         )
     module: Any = import_module(kind)

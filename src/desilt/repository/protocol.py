@@ -93,7 +93,7 @@ class Repository(Protocol):
 
     @property
     def refuses(self) -> Mapping[str, str]:
-        """Jobs that cannot be done in a repository of this kind, and why, in one line."""
+        """Jobs, and other commands, that cannot be done in a repository of this kind, and why, in one line."""
 
     @property
     def orders(self) -> Holds: ...

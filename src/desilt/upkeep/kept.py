@@ -31,7 +31,7 @@ def findings(repository: Repository, upkeep: Upkeep) -> list[Lint]:
     found = [] if upkeep.policy is None else policy_lint.findings(repository, upkeep.policy)
     if upkeep.retention is not None:
         found += retention_lint.findings(repository, upkeep.retention)
-    return [*found, *_odd(repository, upkeep)]
+    return [*_impossible(repository, upkeep), *found, *_odd(repository, upkeep)]
 
 
 def agree(found: Sequence[Lint], *, confirm: bool) -> None:
@@ -60,13 +60,17 @@ def kept(repository: Repository) -> KeptUpkeep:
         raise Refused(f"the upkeep that was set on {row.set_at:%Y-%m-%d} cannot be read here: {error}") from error
 
 
+def _impossible(repository: Repository, upkeep: Upkeep) -> list[Lint]:
+    """Steps that cannot be done in a repository of this kind."""
+    refused = [(step.name, repository.refuses[step.name]) for step in upkeep.steps if step.name in repository.refuses]
+    parts = [(name, *reason.partition("; ")) for name, reason in refused]
+    return [Lint("error", name, fact, f"leave {name} out: {way_out}") for name, fact, _, way_out in parts]
+
+
 def _odd(repository: Repository, upkeep: Upkeep) -> list[Lint]:
-    """What cannot be done there, and what somebody may have forgotten."""
+    """What somebody may have forgotten."""
     names = {step.name for step in upkeep.steps}
     found = []
-    for name in sorted(names & repository.refuses.keys()):
-        fact, _, way_out = repository.refuses[name].partition("; ")
-        found.append(Lint("error", name, fact, way_out))
     if "expire" in names and "collect" not in names:
         fact = "history is expired, and nothing collects what that releases"
         found.append(Lint("warning", "expire", fact, "add a section collect, or run `desilt collect` by hand"))

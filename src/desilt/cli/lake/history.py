@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import metadata_option
+from desilt.cli.common import metadata_option, with_repository
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.graph import draw
 from desilt.cli.lake.at_once import may_drop
-from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, emit, emit_one, json_line, shown
 from desilt.domain.history import Commit
 from desilt.domain.units import many
@@ -33,7 +32,7 @@ def user() -> str:
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.option("-m", "--message", required=True, help="What the commit is for.")
@@ -55,7 +54,7 @@ def commit(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("ref", required=False, shell_complete=refs_known)
 @click.option("--all", "everything", is_flag=True, help="From every branch and tag, not from one ref.")
 @click.option("--graph", is_flag=True, help="Draw the commit graph.")
@@ -77,7 +76,7 @@ def log(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("ref", shell_complete=refs_known)
 def show(repository: LakeRepository, ref: str, as_json: bool) -> None:
     """Show the commit at REF."""
@@ -88,7 +87,7 @@ def show(repository: LakeRepository, ref: str, as_json: bool) -> None:
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("left", shell_complete=refs_known)
 @click.argument("right", required=False, shell_complete=refs_known)
 @click.option("--since-base", is_flag=True, help="Only what RIGHT changed since the two met.")
@@ -104,7 +103,7 @@ def diff(repository: LakeRepository, left: str, right: str | None, since_base: b
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("source", shell_complete=refs_known)
 @click.argument("branch", shell_complete=refs_known)
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Who wins where both sides changed a path.")
@@ -134,7 +133,7 @@ def merge(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("ref", shell_complete=refs_known)
 @click.option("--parent", type=click.IntRange(min=1), help="For a merge: the parent to go back to.")
@@ -149,7 +148,7 @@ def revert(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.option("--all", "everything", is_flag=True, help="Everything staged on the branch.")

@@ -11,10 +11,9 @@ from typing import Any, BinaryIO
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import pairs
+from desilt.cli.common import pairs, with_repository
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.lake.at_once import may_drop
-from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, emit, emit_one
 from desilt.cli.progress import counted, tracked
 from desilt.domain.entry import Entry
@@ -29,7 +28,7 @@ BYTES = re.compile(r"(\d+)-(\d*)")
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("ref", shell_complete=refs_known)
 @click.argument("prefix", default="")
 @click.option("-r", "--recursive", is_flag=True, help="Every entry, not folded at /.")
@@ -59,7 +58,7 @@ def ls(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("ref", shell_complete=refs_known)
 @click.argument("path")
 def stat(repository: LakeRepository, ref: str, path: str, as_json: bool) -> None:
@@ -68,7 +67,7 @@ def stat(repository: LakeRepository, ref: str, path: str, as_json: bool) -> None
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("ref", shell_complete=refs_known)
 @click.argument("path")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; by default, stdout.")
@@ -91,7 +90,7 @@ def get(repository: LakeRepository, ref: str, path: str, output: Path | None, pa
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
@@ -129,7 +128,7 @@ def put(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
@@ -147,7 +146,7 @@ def rm(repository: LakeRepository, branch: str, path: str, recursive: bool, as_j
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("source_ref", shell_complete=refs_known)
 @click.argument("source")
@@ -163,7 +162,7 @@ def cp(repository: LakeRepository, source_ref: str, source: str, branch: str, pa
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("source")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.lake.opened import with_lake
+from desilt.cli.common import with_repository
 from desilt.cli.output import done, shown, when
 from desilt.cli.progress import Told
 from desilt.domain.units import many
@@ -19,7 +19,7 @@ SHOWN = 10  # moves
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.option("--dry-run", is_flag=True, help="Only say what the store knows and the database does not.")
 @click.option(
     "--give-up",
@@ -44,8 +44,10 @@ def recover(repository: LakeRepository, dry_run: bool, give_up: bool, as_json: b
             done("", facts(found), as_json=True)
         return
     told = Told()
-    made = bring_back(repository, give_up=give_up, watch=told)
-    told.ends()
+    try:
+        made = bring_back(repository, give_up=give_up, watch=told)
+    finally:
+        told.ends()
     done(sentence(made, found), {**facts(found), "recovered": asdict(made)}, as_json=as_json)
 
 

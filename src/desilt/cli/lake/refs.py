@@ -3,10 +3,9 @@
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import db_option, json_option
+from desilt.cli.common import db_option, json_option, with_repository
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.lake.at_once import may_drop
-from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, emit
 from desilt.lake.lake import Lake, locate
 from desilt.lake.repository import LakeRepository
@@ -41,7 +40,7 @@ def repositories(lake: str, db: str | None, as_json: bool) -> None:
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 def branches(repository: LakeRepository, as_json: bool) -> None:
     """List branches and their last commits."""
     rows = (
@@ -57,7 +56,7 @@ def branches(repository: LakeRepository, as_json: bool) -> None:
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("name", shell_complete=refs_known)
 @click.argument("source", required=False, shell_complete=refs_known)
 def branch(repository: LakeRepository, name: str, source: str | None, as_json: bool) -> None:
@@ -69,7 +68,7 @@ def branch(repository: LakeRepository, name: str, source: str | None, as_json: b
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("name", shell_complete=refs_known)
 @click.option("--force", is_flag=True, help="Even with uncommitted changes: they are lost.")
@@ -80,7 +79,7 @@ def delete_branch(repository: LakeRepository, name: str, force: bool, as_json: b
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 def tags(repository: LakeRepository, as_json: bool) -> None:
     """List tags."""
     rows = ({"tag": tag.name, "commit": tag.target, "created": tag.created_at} for tag in repository.tags())
@@ -88,7 +87,7 @@ def tags(repository: LakeRepository, as_json: bool) -> None:
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("name", shell_complete=refs_known)
 @click.argument("ref", shell_complete=refs_known)
 def tag(repository: LakeRepository, name: str, ref: str, as_json: bool) -> None:
@@ -100,7 +99,7 @@ def tag(repository: LakeRepository, name: str, ref: str, as_json: bool) -> None:
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("name", shell_complete=refs_known)
 def delete_tag(repository: LakeRepository, name: str, as_json: bool) -> None:
     """Delete tag NAME; the commit stays."""

@@ -5,11 +5,10 @@ from typing import Any
 import click
 
 from desilt.cli.command import DesiltCommand
-from desilt.cli.common import metadata_option
+from desilt.cli.common import metadata_option, with_repository
 from desilt.cli.complete import refs as refs_known
 from desilt.cli.lake.at_once import may_drop
 from desilt.cli.lake.objects import entry_row
-from desilt.cli.lake.opened import with_lake
 from desilt.cli.output import done, emit_one
 from desilt.domain.times import moment
 from desilt.lake.repository import LakeRepository
@@ -18,7 +17,7 @@ content_type_option = click.option("--content-type", default="")
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
 def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -> None:
@@ -33,7 +32,7 @@ def address(repository: LakeRepository, branch: str, path: str, as_json: bool) -
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")
@@ -57,7 +56,7 @@ def link(
 
 
 @click.command(cls=DesiltCommand)
-@with_lake
+@with_repository
 @may_drop
 @click.argument("branch", shell_complete=refs_known)
 @click.argument("path")

@@ -52,8 +52,8 @@ def import_(repo: str, lake: str, allow_missing: bool, db: str | None, as_json: 
     location = locate(lake, db=db)
     if location.repository is None:
         raise InvalidUri(f"say what the copy is called, as in {lake}#NAME")
-    settings, told = find(repo), Told()
-    opened = Lake.create(location)
+    settings = find(repo)
+    opened, told = Lake.create(location), Told()
     try:
         made = take_in(settings, opened, location.repository, may_miss=allow_missing, watch=told)
     finally:
@@ -94,9 +94,8 @@ def export(lake: str, repo: str, namespace: str, allow_missing: bool, db: str | 
     It takes rights to write to the namespace itself, besides keys for the server. LAKE is DIRECTORY#NAME or
     s3://BUCKET/PREFIX#NAME with its database from --db; REPO is lakefs://NAME, or lakefs+https://HOST/NAME.
     """
-    settings, told = find(repo), Told()
-    location = locate(lake, db=db)
-    opened = Lake.open(location)
+    settings, location = find(repo), locate(lake, db=db)
+    opened, told = Lake.open(location), Told()
     try:
         repository = opened.repository(location.repository)
         made = give(repository, settings, namespace=namespace, may_miss=allow_missing, watch=told)

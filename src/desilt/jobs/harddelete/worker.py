@@ -37,7 +37,8 @@ def hard_delete_of(repository: Repository) -> HardDelete:
     found = repository.hard_delete
     if found is None:
         raise BadRequest(
-            f"{repository.name!r} is of a kind that has no hard delete; `desilt gc` collects what it leaves"
+            repository.refuses.get(JOB)
+            or f"{repository.name!r} is of a kind that has no hard delete; `desilt gc` collects what it leaves"
         )
     return found
 
