@@ -7,16 +7,24 @@ import hashlib
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 from desilt.api.repository import OpenRepository
 from desilt.api.workplace import Workplace
+from desilt.columns.schemas import MOMENT, PLAN
+from desilt.domain.address import uid
+from desilt.domain.times import EPOCH
 from desilt.errors import Conflict, OtherRecords, PolicyReplaced, RecordsOutdated
 from desilt.executors.executor import HERE
 from desilt.lakefs import gate, unlisted
 from desilt.records.holds import HoldKind
+from desilt.repository.gate import Reliance
 from desilt.repository.opening import Opened
+from desilt.sweep import batches as sweeping
 from desilt.sweep import purge as purging
 from lakefs_world import DAY, opened, world
 
@@ -57,6 +65,10 @@ def garbage(here, body=b"lost"):
     address = here.upload("main", "lost", body)
     here.ask("DELETE", "branches", "main", "objects", path="lost")
     return address
+
+
+def revision_of(here):
+    return here.repository.source(HERE).snapshot(here.subject.now()).revision
 
 
 # ---- what lists leave out
@@ -161,7 +173,115 @@ def test_and_if_it_is_committed_while_branches_are_looked_at(here):
     assert lost in here.stored()
 
 
+def test_at_more_paths_than_a_listing_has_pages_branches_are_listed(bucket):
+    first = {bucket.upload("main", f"a/{n}", b"same") for n in range(5)}
+    bucket.subject.commit("main", "first")
+    again, lost = bucket.upload("main", "a/3", b"same"), garbage(bucket, b"also")
+    bucket.wait(3 * DAY)
+    asked = []
+    bucket.model.before("GET", ".*/objects/stat", asked.append)
+    bucket.api.gc.run(confirm=True, max_share=1)
+    assert bucket.stored() == {*first, again}
+    assert lost not in bucket.stored()
+    assert not asked
+
+
+def test_a_path_that_is_no_utf8_is_not_asked_for_by_another_name(bucket):
+    bucket.upload("main", "a", b"1")
+    bucket.subject.commit("main", "first")
+    lost, name = garbage(bucket), bucket.subject.name
+    where = f"local://%{ord(name[0]):02x}{name[1:]}/{lost}"
+    facts = {"physical_address": where, "checksum": hashlib.md5(b"lost").hexdigest(), "size_bytes": 4}
+    bucket.ask("PUT", "branches", "main", "objects", body=facts, path=b"odd\xff")
+    bucket.wait(3 * DAY)
+    bucket.api.gc.run(confirm=True, max_share=1)
+    assert lost in bucket.stored()
+
+
+def test_a_branch_that_is_deleted_while_branches_are_asked_stops_nobody(bucket):
+    bucket.upload("main", "a", b"1")
+    bucket.subject.commit("main", "first")
+    bucket.subject.branch("short", "main")
+    lost = garbage(bucket)
+    bucket.wait(3 * DAY)
+    bucket.model.before("GET", ".*/branches/short/diff", lambda _: bucket.subject.delete_branch("short"), times=1)
+    bucket.api.gc.run(confirm=True, max_share=1)
+    assert lost not in bucket.stored()
+
+
 # ---- between the last look and the moment
+
+
+def test_what_is_committed_while_it_is_read_what_is_held_is_kept(here):
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    lost = garbage(here)
+    here.wait(3 * DAY)
+    planned = here.api.gc.plan()
+    stage(here, "main", "again", lost, b"lost")
+    taken = []
+    here.model.before(
+        "POST", ".*/prepare_uncommited", lambda _: taken.append(here.subject.commit("main", "taken")), times=1
+    )
+    sweeps_all(planned)
+    assert taken
+    assert lost in here.stored()
+
+
+def test_what_moves_behind_the_first_reading_of_what_is_staged_is_seen_by_the_second(bucket):
+    """From a branch that is read later to one that was read already, with an object of its own at each."""
+    bucket.upload("main", "a", b"1")
+    bucket.subject.commit("main", "first")
+    for name in ("early", "late"):
+        bucket.subject.branch(name, "main")
+    moving = bucket.upload("late", "x", b"moving")
+    bucket.wait(3 * DAY)
+    bucket.model.ways.page_for_each_branch = True
+
+    def move(_):
+        pages.append(True)
+        if len(pages) == 2:  # the first was of early
+            stage(bucket, "early", "x", moving, b"moving")
+            bucket.ask("DELETE", "branches", "late", "objects", path="x")
+
+    pages = []
+    bucket.model.before("POST", ".*/prepare_uncommited", move)
+    assert bucket.api.gc.plan().report.removed.objects == 0
+    assert len(pages) > 4
+
+
+def test_young_is_what_the_store_or_the_name_says_to_the_second(here):
+    """A day and ten minutes: the grace period, and as much as clocks may differ."""
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    lost = garbage(here)
+    here.wait(DAY + timedelta(minutes=10))
+    assert here.api.gc.plan().report.removed.objects == 0
+    here.wait(timedelta(seconds=1))
+    planned = here.api.gc.plan()
+    assert planned.report.removed.objects == 1
+    here.subject.clock.now -= timedelta(seconds=1)  # whoever sweeps it has a clock that is behind
+    here.model.clock.now -= timedelta(seconds=1)
+    assert sweeps_all(planned).swept.held_again == 1
+    assert lost in here.stored()
+
+
+@pytest.mark.parametrize("by", ["name", "store"])
+def test_either_is_enough_to_be_young(here, by):
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    here.wait(3 * DAY)
+    planned = here.api.gc.plan()
+    young = garbage(here)
+    old = EPOCH + (here.subject.now() - EPOCH) - 9 * DAY
+    address = young if by == "name" else young[:-20] + uid(old, bytes(8))
+    modified = old if by == "name" else here.subject.now()
+    columns = [[address], [4], pa.array([modified], MOMENT), ["remove"], ["unreferenced"], [""]]
+    trusted = replace(Reliance(here.subject.now(), here.subject.now()), judged=None)
+    found = here.repository.gate.held("run", revision_of(here), trusted)
+    found.catch_up()
+    assert found.holds(pa.table(columns, schema=PLAN)).tolist() == [True]
+    assert planned.report.removed.objects == 0
 
 
 @pytest.fixture
@@ -274,6 +394,149 @@ def test_what_came_to_be_held_while_a_purge_slept_is_kept_and_comes_back(here, m
         here.api.purge(older_than="7d")
     assert here.api.restore(report.run).restored == 1
     assert here.repository.store.get(lost) == b"lost"
+
+
+# ---- cut off, and finished later
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_batch_that_was_cut_off_leaves_what_came_to_be_held_since_and_is_finished(here, monkeypatch, times):
+    here.upload("main", "kept", b"1")
+    here.subject.commit("main", "kept")
+    lost, other = garbage(here), garbage(here, b"other")
+    here.wait(3 * DAY)
+    with monkeypatch.context() as killed:
+        killed.setattr(sweeping, "delete", killing)
+        with pytest.raises(KeyboardInterrupt):
+            here.api.gc.run(confirm=True, max_share=1)
+        stage(here, "main", "again", lost, b"lost")
+        for _ in range(times - 1):
+            with pytest.raises(KeyboardInterrupt):
+                here.api.gc.run(confirm=True, max_share=1)
+            here.ask("DELETE", "branches", "main", "objects", path="again")  # it was spared, and stays so
+    here.api.gc.run(confirm=True, max_share=1)
+    assert lost in here.stored()
+    assert other not in here.stored()
+    first = here.api.report(here.api.runs(job="gc")[-1].id).swept
+    assert (first.state, first.asked, first.held_again) == ("swept", 1, 1)
+
+
+def killing(*_, **__):
+    raise KeyboardInterrupt
+
+
+# ---- refs that move between a plan by rules and its sweep
+
+
+@pytest.fixture
+def expiring(here):
+    """A path of logs, committed long ago and replaced since; and a plan by lifecycle in which it goes."""
+    old = here.upload("main", "logs/a", b"old")
+    first = here.subject.commit("main", "first")
+    here.upload("main", "logs/a", b"newer")
+    here.upload("main", "other", b"kept")
+    here.wait(40 * DAY)
+    here.subject.commit("main", "second")
+    here.upload("main", "logs/a", b"newest")
+    here.subject.commit("main", "third")
+    planned = here.api.lifecycle.plan(policy=POLICY)
+    assert planned.report.removed.objects >= 1
+    return old, first, planned
+
+
+def tagged(here, first):
+    here.subject.tag("v1", first)
+
+
+def held_as_a_ref(here, first):
+    here.repository.orders.add(HoldKind.REF, first, reason="", until=None)
+
+
+def held_by_prefix(here, _):
+    here.repository.orders.add(HoldKind.PREFIX, "logs/", reason="", until=None)
+
+
+def staged_again(here, _):
+    stage(here, "main", "again", here.old, b"old")
+
+
+def staged_on_a_hidden_branch(here, _):
+    here.ask("POST", "branches", body={"name": "hidden", "source": "main", "hidden": True})
+    stage(here, "hidden", "again", here.old, b"old")
+
+
+def committed_again(here, _):
+    stage(here, "main", "other/again", here.old, b"old")
+    here.subject.commit("main", "again")
+
+
+def deleted(here, _):
+    """The only branch that reached a commit goes: nobody has a say on it any more."""
+    here.ask("PUT", "branches", "main", "hard_reset", ref=here.root)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [tagged, held_as_a_ref, held_by_prefix, staged_again, staged_on_a_hidden_branch, committed_again, deleted],
+)
+def test_what_comes_to_be_held_between_a_plan_by_rules_and_its_sweep_is_kept(here, expiring, move):
+    here.old, first, planned = expiring
+    here.root = here.ask("GET", "refs", "main", "commits", amount=10)["results"][-1]["id"]
+    move(here, first)
+    planned.sweep(confirm=True, max_share=1)
+    assert here.old in here.stored()
+
+
+@pytest.mark.parametrize("kind", [HoldKind.REF, HoldKind.ADDRESS])
+def test_orders_count_beside_the_servers_rules(here, kind):
+    old = here.upload("main", "a", b"old")
+    first = here.subject.commit("main", "first")
+    here.wait(20 * DAY)
+    here.upload("main", "a", b"newer")
+    here.subject.commit("main", "second")
+    here.wait(20 * DAY)
+    here.upload("main", "a", b"newest")
+    here.subject.commit("main", "third")
+    here.wait(2 * DAY)
+    rules(here, 1)
+    planned = here.api.gc.plan(rules="server")
+    assert planned.report.removed.objects >= 1
+    here.repository.orders.add(kind, first if kind is HoldKind.REF else old, reason="", until=None)
+    planned.sweep(confirm=True, max_share=1)
+    assert old in here.stored()
+
+
+# ---- branches that go
+
+
+STALE = {"rules": {}, "branches": [{"match": "tmp-*", "idle_days": 30}]}
+
+
+def moved_on(here):
+    here.upload("tmp-1", "work", b"2")
+    here.subject.commit("tmp-1", "work")
+
+
+def worked_on(here):
+    here.upload("tmp-1", "work", b"2")
+
+
+def ordered_at(here):
+    here.repository.orders.add(HoldKind.REF, "tmp-1", reason="", until=None)
+
+
+@pytest.mark.parametrize("work", [moved_on, worked_on, ordered_at])
+def test_a_branch_that_somebody_works_on_since_the_plan_stays(here, work):
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    here.subject.branch("tmp-1", "main")
+    here.api.lifecycle.plan(policy=STALE)
+    here.wait(40 * DAY)
+    planned = here.api.lifecycle.plan(policy=STALE)
+    assert planned.report.refs
+    work(here)
+    sweeps_all(planned)
+    assert "tmp-1" in {one["id"] for one in here.ask("GET", "branches")["results"]}
 
 
 # ---- records
