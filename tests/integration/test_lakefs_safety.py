@@ -173,6 +173,19 @@ def test_and_if_it_is_committed_while_branches_are_looked_at(here):
     assert lost in here.stored()
 
 
+def test_what_is_staged_is_kept_though_the_server_loses_its_own_list(here):
+    """As it does where a branch is deleted while it lists: of that page, no file is there and none is told of."""
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    kept, lost = here.upload("main", "staged", b"staged"), garbage(here)
+    here.wait(3 * DAY)
+    nothing = {"run_id": "g3skk03ddti6ar2ua000", "gc_uncommitted_location": ""}
+    here.model.misbehave("POST", ".*/gc/prepare_uncommited", status=201, answer=nothing, times=float("inf"))
+    here.api.gc.run(confirm=True, max_share=1)
+    assert kept in here.stored()
+    assert lost not in here.stored()
+
+
 def test_at_more_paths_than_a_listing_has_pages_branches_are_listed(bucket):
     first = {bucket.upload("main", f"a/{n}", b"same") for n in range(5)}
     bucket.subject.commit("main", "first")
