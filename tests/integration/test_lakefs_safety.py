@@ -6,6 +6,7 @@ In a *bucket*, branches are not listed whole, as on S3: the model is the same, a
 import hashlib
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -17,10 +18,10 @@ from desilt.api.repository import OpenRepository
 from desilt.api.workplace import Workplace
 from desilt.columns.schemas import MOMENT, PLAN
 from desilt.domain.address import uid
-from desilt.domain.times import EPOCH
 from desilt.errors import Conflict, OtherRecords, PolicyReplaced, RecordsOutdated
 from desilt.executors.executor import HERE
 from desilt.lakefs import gate, unlisted
+from desilt.lakefs.adoption import adopt
 from desilt.records.holds import HoldKind
 from desilt.repository.gate import Reliance
 from desilt.repository.opening import Opened
@@ -279,16 +280,18 @@ def test_young_is_what_the_store_or_the_name_says_to_the_second(here):
     assert lost in here.stored()
 
 
+@pytest.mark.parametrize("age", [timedelta(0), DAY + timedelta(minutes=10)])
 @pytest.mark.parametrize("by", ["name", "store"])
-def test_either_is_enough_to_be_young(here, by):
+def test_either_is_enough_to_be_young(here, by, age):
     here.upload("main", "a", b"1")
     here.subject.commit("main", "first")
     here.wait(3 * DAY)
     planned = here.api.gc.plan()
     young = garbage(here)
-    old = EPOCH + (here.subject.now() - EPOCH) - 9 * DAY
+    here.wait(age)
+    old = here.subject.now() - 9 * DAY
     address = young if by == "name" else young[:-20] + uid(old, bytes(8))
-    modified = old if by == "name" else here.subject.now()
+    modified = old if by == "name" else here.subject.now() - age
     columns = [[address], [4], pa.array([modified], MOMENT), ["remove"], ["unreferenced"], [""]]
     trusted = replace(Reliance(here.subject.now(), here.subject.now()), judged=None)
     found = here.repository.gate.held("run", revision_of(here), trusted)
@@ -610,3 +613,31 @@ def test_records_that_do_not_know_of_an_order_are_refused_though_nothing_was_rem
     assert kept in here.stored()
     here.api.gc.run(confirm=True, max_share=1)
     assert kept in here.stored()
+
+
+def test_once_they_are_handed_over_the_new_records_count_and_the_old_ones_do_not(here, again):
+    ordered(here)
+    copy, other = again(copied=True), again(copied=False)
+    here.repository.orders.add(HoldKind.PREFIX, "logs/", reason="", until=None)
+    here.wait(DAY)
+    for api in (copy, other):
+        repository = api._place.repository
+        adopt(repository, confirm=True)
+        with pytest.raises(Conflict, match="there is nothing to do"):
+            adopt(repository, confirm=True)
+        repository.gate.check()
+        here.wait(DAY)
+    for repository in (here.repository, copy._place.repository):
+        with pytest.raises((OtherRecords, RecordsOutdated)):
+            repository.gate.check()
+
+
+def test_orders_at_once_are_all_made(here):
+    here.upload("main", "kept", b"1")
+    here.subject.commit("main", "kept")
+    with ThreadPoolExecutor(4) as threads:
+        made = list(
+            threads.map(lambda n: here.repository.orders.add(HoldKind.PREFIX, f"{n}/", reason="", until=None), range(8))
+        )
+    assert {one.id for one in here.repository.orders.every()} == {one.id for one in made}
+    here.repository.gate.check()

@@ -70,9 +70,7 @@ def _counts(link: Link, repository: LakefsRepository) -> bool:
 def _losses(found: Adopted) -> list[str]:
     said = []
     if found.before:
-        said.append(
-            f"The last run that removed anything was {found.last_run}, {found.last_at[:16]}, by {found.before}."
-        )
+        said.append(f"The last run, or hold, was {found.last_run}, {found.last_at[:16]}, by {found.before}.")
     else:
         said.append("Nothing was removed here yet by anybody, so nothing is given up.")
     if found.before and found.before != found.records:

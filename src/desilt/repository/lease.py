@@ -1,9 +1,9 @@
 """Whose records count for a repository that is not ours: a chain of small objects beside its data, the newest first.
 
 Orders to keep, the ledger and the trash are in a database of desilt's own. A desilt with another database would know
-nothing of them; so the first that removes anything says here which database it has, and every other is refused until
-somebody hands the repository over. A link is put only where there is none: of any number who try at once, one succeeds.
-An old copy of the same database is told by its fence, and by the last link, which it does not know.
+nothing of them; so the first that removes or holds anything says here which database it has, and every other is refused
+until somebody hands the repository over. A link is put only where there is none: of any number who try at once, one
+succeeds. An old copy of the same database is told by its fence, and by the last link, which it does not know.
 """
 
 import json
@@ -16,6 +16,7 @@ from desilt.errors import OtherRecords, RecordsOutdated, Unreadable
 from desilt.objects.store import ObjectStore
 
 FOLDER = "_desilt/lease/"
+UNFINISHED = ".partial"  # what a disk is being written to, or was when somebody was killed
 TRIES = 10  # where the same records are at it more than once
 LAST = 10**12  # names count downwards, so that the newest lists first
 
@@ -35,10 +36,10 @@ class Link:
 
 def newest(store: ObjectStore, prefix: str) -> Link | None:
     """The link that counts; None where nobody has removed anything yet."""
-    batch = next(store.list(prefix + FOLDER), None)
-    if batch is None:
+    keys = (key for batch in store.list(prefix + FOLDER) for key in batch["key"].to_pylist())
+    key = next((key for key in keys if not key.endswith(UNFINISHED)), None)
+    if key is None:
         return None
-    key = batch["key"][0].as_py()
     try:
         found = Link(**json.loads(store.get(key)))
     except (ValueError, TypeError):
