@@ -162,6 +162,18 @@ def test_a_whole_address_that_is_spelled_in_another_way_is_kept_though_the_serve
     assert lost in here.stored()
 
 
+def test_and_in_a_commit_that_no_head_has_any_more(here):
+    lost, name = garbage(here), here.subject.name
+    stage(here, "main", "new", lost, b"lost", uri=f"local://%{ord(name[0]):02x}{name[1:]}/{lost}")
+    here.subject.commit("main", "taken")
+    here.ask("DELETE", "branches", "main", "objects", path="new")
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "gone again")
+    here.wait(3 * DAY)
+    here.api.gc.run(confirm=True, max_share=1)
+    assert lost in here.stored()
+
+
 def test_and_if_it_is_committed_while_branches_are_looked_at(here):
     here.upload("main", "a", b"1")
     here.subject.commit("main", "first")
