@@ -84,6 +84,7 @@ class Placed:
     file: HeldFile
     owners: int  # that it has, those too that nobody asks for
     ranges: dict[int, str] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)  # ranges that have entries over objects outside of the repository
 
     @property
     def held(self) -> HeldFile:
@@ -141,6 +142,8 @@ def placed(
         cached, owner = known[listed.id]
         placed = found.setdefault(cached.file.key, Placed(cached.file, len(cached.owners)))
         placed.ranges[owner] = listed.id
+        if cached.owners[owner].rows < listed.count:
+            placed.elsewhere.add(listed.id)
     return [found[key] for key in sorted(found)]
 
 

@@ -13,6 +13,7 @@ from desilt.objects import store_clock
 from desilt.objects.store import ObjectStore
 from desilt.records import elsewhere, locks
 from desilt.repository import lease
+from desilt.repository.lease import Link
 
 BESIDE = "_desilt/"  # all that desilt writes
 TRASH = "_desilt/trash/"
@@ -43,9 +44,7 @@ def adopt(repository: LakefsRepository, *, confirm: bool) -> Adopted:
     store, prefix, records = repository.store, repository.prefix, repository.records
     mine, last = elsewhere.name_of(records), lease.newest(store, prefix)
     lost = repository.commits_lost()
-    with records.read() as tx:
-        fence = locks.fence_of(tx, repository.uid)
-    if not lost and last is not None and (last.records, last.fence <= fence) == (mine, True):
+    if not lost and last is not None and _counts(last, repository):
         raise Conflict(f"the records of this repository are in {records.name} already; there is nothing to do")
     foreign = last is not None and last.records != mine
     count, total = _trash(store, prefix) if foreign else (0, 0)
@@ -56,16 +55,22 @@ def adopt(repository: LakefsRepository, *, confirm: bool) -> Adopted:
     _check_still(repository)
     with locks.held(records, repository.uid, run=RUN, leap=True) as lock:
         repository.accept_history()
-        lease.hand_over(store, prefix, mine, records.name, lock.fence, repository.clock())
+        lease.hand_over(store, prefix, repository.keeper(lock), repository.clock())
     return found
+
+
+def _counts(link: Link, repository: LakefsRepository) -> bool:
+    try:
+        lease.check(link, repository.keeper())
+    except Refused:
+        return False
+    return True
 
 
 def _losses(found: Adopted) -> list[str]:
     said = []
     if found.before:
-        said.append(
-            f"The last run that removed anything was {found.last_run}, {found.last_at[:16]}, by {found.before}."
-        )
+        said.append(f"The last run, or hold, was {found.last_run}, {found.last_at[:16]}, by {found.before}.")
     else:
         said.append("Nothing was removed here yet by anybody, so nothing is given up.")
     if found.before and found.before != found.records:

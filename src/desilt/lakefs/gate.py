@@ -6,10 +6,12 @@ else is told of that. Somebody who stages, links or reverts to an object in the 
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from desilt.clock import ManualClock
 from desilt.domain.times import CLOCK_MARGIN
@@ -17,19 +19,26 @@ from desilt.errors import Conflict
 from desilt.inventory.listing import stored_at
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.held import LakefsHeld
+from desilt.lakefs.orders import keeper
 from desilt.objects import store_clock
 from desilt.objects.store import Outcome
-from desilt.records import ledger, locks, removals, revisions, traces
+from desilt.records import holds, ledger, locks, removals, revisions, traces
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow
 from desilt.records.locks import Lock
 from desilt.records.removals import State
 from desilt.repository import lease, written
 from desilt.repository.gate import Batch, Held, Reliance, Safety, Standing
+from desilt.repository.policy import check_policy
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
 
+HELD = "something holds it by now"
 TRACES = (*traces.SOURCES, "SELECT seen_at AS at FROM revisions WHERE repository = ?")
+
+
+class _Ordered(Exception):
+    """Somebody ordered something to be kept since the last look."""
 
 
 class LakefsGate:
@@ -39,6 +48,7 @@ class LakefsGate:
 
     def __init__(self, core: LakefsCore) -> None:
         self._core = core
+        self._looked: dict[tuple[str, int], Held] = {}  # what batches that are under way were condemned by
 
     # ---- before
 
@@ -47,9 +57,7 @@ class LakefsGate:
 
     def check(self) -> None:
         core = self._core
-        with core.records.read() as tx:
-            fence = locks.fence_of(tx, core.uid)
-        lease.check(lease.newest(core.store, PREFIX), core.records_name, fence)
+        lease.check(lease.newest(core.store, PREFIX), keeper(core))
 
     def standing(self, asked: Collection[Revision]) -> Standing:
         with self._core.records.read() as tx:
@@ -91,7 +99,7 @@ class LakefsGate:
 
     def _take(self, lock: Lock) -> None:
         core = self._core
-        lease.take(core.store, PREFIX, core.records_name, core.records.name, lock.fence, lock.run, core.clock())
+        lease.take(core.store, PREFIX, keeper(core, lock), core.clock())
 
     # ---- the moment itself
 
@@ -99,15 +107,27 @@ class LakefsGate:
         return LakefsHeld(self._core, run, since, relies_on)
 
     def condemn(self, batch: Batch, held: Held, relies_on: Reliance, lock: Lock) -> dict[str, str]:
-        """What of a batch is held, and what others have; the rest is on record as about to go."""
+        """What of a batch is held, and what others have; the rest is on record as about to go.
+
+        People's orders are in these very records: one that was given since the last look is waited for.
+        """
+        while True:
+            with suppress(_Ordered):
+                return self._condemn(batch, held, relies_on, lock)
+
+    def _condemn(self, batch: Batch, held: Held, relies_on: Reliance, lock: Lock) -> dict[str, str]:
         core, addresses = self._core, batch.rows["address"].to_pylist()
         held.catch_up()
-        back = {addresses[place]: "something holds it by now" for place in np.flatnonzero(held.holds(batch.rows))}
+        back = {addresses[place]: HELD for place in np.flatnonzero(held.holds(batch.rows))}
         lately = relies_on.made_at - CLOCK_MARGIN
         if relies_on.judged is None:
             lately -= core.grace
         with core.records.write() as tx:
             locks.check(tx, lock)
+            check_policy(tx, core.uid, batch.run, relies_on)
+            if any(True for _ in holds.since(tx, core.uid, held.generation)):
+                raise _Ordered
+            self._looked[batch.run, batch.number] = held
             if (before := written.known(tx, core.uid, batch)) is not None:
                 return before | self._spared(tx, batch, back.keys() - before.keys())
             rest = [address for address in addresses if address not in back]
@@ -117,21 +137,38 @@ class LakefsGate:
 
     def _spared(self, tx: Transaction, batch: Batch, held: Collection[str]) -> dict[str, str]:
         """Of a batch that was cut off, what came to be held since and is still there: it is on record no longer."""
-        there = [address for address in held if stored_at(self._core.store, PREFIX + address) is not None]
-        removals.lift(tx, self._core.uid, batch.run, there, State.RESTORED, at=self._core.clock())
-        return dict.fromkeys(there, "something holds it by now")
+        core = self._core
+        stones = removals.of_run(tx, core.uid, batch.run, batch=batch.number)
+        before = [one.address for one in stones if one.state is State.RESTORED]
+        held = set(held) - set(before)
+        there = [address for address in sorted(held) if stored_at(core.store, PREFIX + address) is not None]
+        removals.lift(tx, core.uid, batch.run, there, State.RESTORED, at=core.clock())
+        ledger.spare(tx, core.uid, batch.run, batch.number, len(there))
+        return dict.fromkeys((*before, *there), HELD)
 
     # ---- after
 
     def sure(self, batch: Batch, lock: Lock) -> None:
-        with self._core.records.write() as tx:
+        """Asked for as long as a batch takes, and after a sleep: what is held is read again where that was long ago."""
+        core = self._core
+        with core.records.write() as tx:
             locks.check(tx, lock)
-            written.check_open(tx, self._core.uid, batch)
+            written.check_open(tx, core.uid, batch)
+            stones = removals.of_run(tx, core.uid, batch.run, batch=batch.number)
+            condemned = [one.address for one in stones if one.state is State.CONDEMNED]
+        if (held := self._looked.get((batch.run, batch.number))) is None:
+            return
+        held.catch_up()
+        rows = batch.rows.filter(pc.is_in(batch.rows["address"], value_set=pa.array(condemned, pa.string())))
+        for address in rows["address"].filter(pa.array(held.holds(rows))).to_pylist():
+            if stored_at(core.store, PREFIX + address) is not None:
+                raise Conflict(f"{address} came to be held while it was about to go; go on with `desilt sweep`")
 
     def settle(self, batch: Batch, lock: Lock, done: BatchRow, outcomes: Sequence[Outcome], usual: State) -> None:
         with self._core.records.write() as tx:
             locks.check(tx, lock)
             written.results(tx, self._core.uid, PREFIX, batch, done, outcomes, usual, at=self._core.clock())
+        self._looked.pop((batch.run, batch.number), None)
 
     def end(self, lock: Lock, write: Callable[[Transaction], None]) -> None:
         with self._core.records.write() as tx:

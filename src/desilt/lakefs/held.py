@@ -26,7 +26,7 @@ from desilt.lakefs.core import LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.server_rules import SERVER, kept_by
 from desilt.lakefs.source import LakefsSource, staged_now
-from desilt.records import revisions
+from desilt.records import holds, revisions
 from desilt.records.holds import HoldKind
 from desilt.repository.gate import Reliance, Rules
 from desilt.repository.policy import check_policy, manner
@@ -35,6 +35,7 @@ from desilt.sstable.values import RangeData
 
 Flags = npt.NDArray[np.bool_]
 FRESH_SECONDS = 30.0  # for which a reading counts as one from right before
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 
 
 class LakefsHeld:
@@ -47,7 +48,7 @@ class LakefsHeld:
         since: Revision,
         relies_on: Reliance,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = lambda: time.clock_gettime(CLOCK),
     ) -> None:
         self.generation = since.number
         self._core, self._run, self._since, self._relies_on, self._clock = core, run, since, relies_on, clock
@@ -62,7 +63,7 @@ class LakefsHeld:
 
     def catch_up(self) -> None:
         """Read all that may hold something, unless that was done a moment ago. Staged first: it moves to commits."""
-        if self._began is not None and self._clock() - self._began < FRESH_SECONDS:
+        if self._began is not None and self._clock() - self._began < FRESH_SECONDS and not self._ordered():
             return
         began = self._clock()
         staged = address_hash(staged_now(self._core))
@@ -77,6 +78,11 @@ class LakefsHeld:
         self._now = np.union1d(staged, address_hash(ordered))
         self._prefixes = tuple(hold.value for hold in seen.held(HoldKind.PREFIX))
         self._seen, self._began, self.generation = seen, began, seen.revision.number
+
+    def _ordered(self) -> bool:
+        """Whether anybody ordered something to be kept since the last look."""
+        with self._core.records.read() as tx:
+            return any(True for _ in holds.since(tx, self._core.uid, self.generation))
 
     def holds(self, rows: pa.Table) -> Flags:
         """Which of a plan's rows are held, or so young that somebody may be about to."""

@@ -6,6 +6,7 @@ with a slash, so that ``s3://b/a`` has nothing of ``s3://b/ab``.
 
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from desilt.domain.address import readings
 from desilt.errors import BadRequest
+from desilt.lakefs.layout import DATA, SHARD, XID
 
 SCHEMES = {
     "s3": ("s3", "s3a", "s3n"),
@@ -22,6 +24,8 @@ SCHEMES = {
     "mem": ("mem",),
 }
 AZURE = re.compile(r"https?://([^./]+)\.(?:blob|dfs|adls)\.core\.[a-z.]+/([^/]+)/?(.*)", re.DOTALL)
+IN_DATA = f"{SHARD}{XID}/"
+HOST = re.compile(r"https?://[^/]*", re.IGNORECASE)
 ODD = r"%|\?|//|/\.{1,2}(/|$)"  # after a scheme: what may be read in more ways than one
 
 
@@ -47,6 +51,8 @@ class Namespace:
         for place in self.spellings:
             found = pc.if_else(pc.starts_with(uris, place), pc.utf8_slice_codeunits(uris, len(place)), found)
         odd = pc.match_substring_regex(pc.replace_substring_regex(uris, "^[a-z0-9]+://", "", max_replacements=1), ODD)
+        if AZURE.fullmatch(self.uri.rstrip("/") + "/"):  # names of hosts are the same in any case
+            odd = pc.or_(odd, pc.match_substring_regex(uris, "^[^/]*//[^/]*[A-Z]"))
         if self.uri.startswith("local://"):
             found = pc.coalesce(found, self._in_a_directory(uris))
         rows = np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist()
@@ -62,18 +68,25 @@ class Namespace:
         name = f"/{self.uri.removeprefix('local://').strip('/')}/"
         there = pc.and_(pc.match_substring_regex(uris, "^(local|file)://"), pc.match_substring(uris, name))
         tails = pc.replace_substring_regex(uris, f"(?s)^.*{re.escape(name)}", "")
+        tails = pc.replace_substring_regex(tails, f"^({IN_DATA})", f"{DATA}\\1") if name == f"/{DATA}" else tails
         return pc.if_else(there, tails, pa.scalar(None, pa.string()))
 
     def _read(self, uri: str) -> str | None:
         """One URI that may be read in several ways, as one that leads inside; as it is written there is no object."""
-        return min((way for place in self.spellings for way in readings(uri, place)), default=None)
+        host = HOST.match(uri)
+        lower = uri if host is None else host[0].lower() + uri[host.end() :]
+        found = min((way for place in self.spellings for way in readings(lower, place)), default=None)
+        if found is None and self.uri.startswith("local://"):
+            plain = re.sub(r"(?<!:)/(?:\.?/)+", "/", unquote(uri))
+            found = self._in_a_directory(pa.array([plain]))[0].as_py()
+        return found
 
 
 def _spelled(place: str) -> list[str]:
     """A URI that ends with a slash, in the ways that programs write it."""
     if azure := AZURE.fullmatch(place):
         account, container, path = azure.groups()
-        hosts = [f"{account}.{kind}.core.windows.net" for kind in ("blob", "dfs")]
+        hosts = [f"{account}.{kind}.core.windows.net" for kind in ("blob", "dfs", "adls")]
         whole = [f"{scheme}://{host}/{container}/{path}" for scheme in ("https", "http") for host in hosts]
         named = [f"{scheme}://{container}@{host}/{path}" for scheme in SCHEMES["az"] for host in hosts]
         return [place, *whole, *named, f"az://{container}/{path}"]

@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from desilt.domain.names import check_text
@@ -10,9 +12,11 @@ from desilt.errors import NotFound
 from desilt.inventory.listing import stored_at
 from desilt.lakefs import history
 from desilt.lakefs.core import PREFIX, LakefsCore
-from desilt.records import holds, locks, policies, revisions
+from desilt.records import elsewhere, holds, locks, policies, revisions
 from desilt.records.holds import Hold, HoldKind
+from desilt.records.locks import Lock
 from desilt.repository import lease
+from desilt.repository.lease import Keeper
 
 ID_BYTES = 4
 
@@ -38,6 +42,8 @@ class LakefsOrders:
             number = revisions.order(tx, core.uid, now=core.clock())
             made = Hold(secrets.token_hex(ID_BYTES), kind, named, reason, core.clock(), until, number)
             holds.add(tx, core.uid, made)
+        by = replace(keeper(core), run=f"hold {made.id}")
+        lease.take(core.store, PREFIX, by, core.clock())  # so that no other records pass it by
         return made
 
     def lift(self, hold_id: str) -> None:
@@ -60,7 +66,15 @@ class LakefsOrders:
 
     def _check(self) -> None:
         """An order in records that do not count would keep nothing."""
-        core = self._core
-        with core.records.read() as tx:
-            fence = locks.fence_of(tx, core.uid)
-        lease.check(lease.newest(core.store, PREFIX), core.records_name, fence)
+        lease.check(lease.newest(self._core.store, PREFIX), keeper(self._core))
+
+
+def keeper(core: LakefsCore, lock: Lock | None = None) -> Keeper:
+    """These records, to whoever asks whether they count."""
+    with core.records.read() as tx:
+        fence, run = locks.last(tx, core.uid)
+    if lock is not None:
+        fence, run = lock.fence, lock.run
+    records, uid = core.records, core.uid
+    tokens, intend = partial(elsewhere.links_of, records, uid), partial(elsewhere.link, records, uid)
+    return Keeper(core.records_name, records.name, fence, run, tokens, intend)

@@ -9,13 +9,15 @@ from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
 from desilt.lakefs.layout import LAYOUT
-from desilt.lakefs.orders import LakefsOrders
+from desilt.lakefs.orders import LakefsOrders, keeper
 from desilt.lakefs.settings import Settings
 from desilt.lakefs.source import LakefsSource
 from desilt.lakefs.witness import LakefsWitness
+from desilt.records.locks import Lock
 from desilt.records.passwords import without_password
 from desilt.repository.findings import Findings, Progress
 from desilt.repository.hard_delete import HardDelete
+from desilt.repository.lease import Keeper
 
 REFUSED = {
     "expire": "a lakeFS server lets nobody change its commits, so its history cannot be made shorter; "
@@ -67,6 +69,10 @@ class LakefsRepository:
     def accept_history(self) -> None:
         """Let what the server has now be what it should have."""
         history.accept(self._core)
+
+    def keeper(self, lock: Lock | None = None) -> Keeper:
+        """The records of it, to whoever asks whether they count."""
+        return keeper(self._core, lock)
 
     @property
     def handle(self) -> "LakefsHandle":

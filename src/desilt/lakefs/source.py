@@ -26,11 +26,11 @@ from desilt.inventory.listing import Inventory, Span
 from desilt.lakefs import history, server_rules, sightings, staged, tables, unlisted
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import DATA, GROUP
-from desilt.lakefs.unlisted import Head
+from desilt.lakefs.unlisted import Changed, Head, Sizes
 from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
-from desilt.sstable.columns import ENTRIES, entry_columns
+from desilt.sstable.columns import ENTRIES, entry_columns, whole
 from desilt.sstable.values import RangeData
 
 READINGS = 2  # of what is staged: it is no snapshot, and what moves behind one reading is seen by the other
@@ -48,6 +48,8 @@ class LakefsSource:
 
     def __init__(self, core: LakefsCore, executor: Executor) -> None:
         self._core, self._executor = core, executor
+        self._differing: tuple[Snapshot, Changed] | None = None
+        self._sizes_outside: dict[str, Sizes] = {}  # by range
 
     # ---- what holds
 
@@ -111,7 +113,34 @@ class LakefsSource:
         """Of addresses with sizes, those that a branch serves though neither a list nor its commit has them."""
         found = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
         placed = self.entries([found[name] for name in sorted(found)])
-        return unlisted.served(self._core, self.heads(seen), placed, rows)
+        return unlisted.served(
+            self._core,
+            self.heads(seen),
+            placed,
+            rows,
+            outside=lambda name, sizes: self._outside(found[name], sizes),
+            changed=lambda: self._changed(seen),
+        )
+
+    def _changed(self, seen: Snapshot) -> Changed:
+        """What differs on branches; asked for once for each look at them."""
+        if self._differing is None or self._differing[0] is not seen:
+            heads = {branch.name: branch.head for branch in seen.branches}
+            self._differing = seen, unlisted.changed(self._core, heads)
+        return self._differing[1]
+
+    def _outside(self, listed: RangeData, sizes: Sizes) -> list[str]:
+        """The paths of a range's entries over objects elsewhere that have one of ``sizes``; most have none."""
+        known = self._sizes_outside.get(listed.id)
+        if known is not None and not np.isin(sizes, known).any():
+            return []
+        rows = self.rows_of(listed)
+        full = whole(rows)
+        away = pc.is_null(self._core.place.inside(rows["address"].filter(full)))
+        rows = rows.filter(full).filter(away)
+        self._sizes_outside[listed.id] = np.unique(rows["size"].to_numpy())
+        some = rows["path"].filter(pa.array(np.isin(rows["size"].to_numpy(), sizes)))
+        return [decode_path(path) for path in some.to_pylist()]
 
     def heads(self, seen: Snapshot) -> list[Head]:
         """Every branch with the ranges of its commit."""
@@ -261,7 +290,7 @@ def staged_now(core: LakefsCore) -> pa.Array:
     except StorageFailed:
         heads = history.read(core, core.clock()).names
         found = pa.array([one.address for name in heads for one in core.server.listing(name)], pa.string())
-    whole = pc.match_substring(found, "://")
-    if not pc.any(whole, min_count=0).as_py():
+    full = pc.match_substring(found, "://")
+    if not pc.any(full, min_count=0).as_py():
         return found
-    return pa.concat_arrays([found.filter(pc.invert(whole)), core.place.inside(found.filter(whole)).drop_null()])
+    return pa.concat_arrays([found.filter(pc.invert(full)), core.place.inside(found.filter(full)).drop_null()])

@@ -7,6 +7,8 @@ from desilt.domain.times import microseconds
 from desilt.records.database import Database
 
 SECRET_BYTES = 32
+LINKS = "links of "  # the settings, by repository, that tell these records from a copy
+LINKS_KEPT = 100
 RECORDS = "records"  # the setting that tells this database from any other
 
 
@@ -40,3 +42,22 @@ def name_of(database: Database) -> str:
         row = tx.one("SELECT value FROM settings WHERE key = ?", RECORDS)
     assert row is not None
     return str(row[0])
+
+
+def links_of(database: Database, uid: str) -> list[str]:
+    """What tells the last links that these records have made of a repository's chain, or meant to."""
+    with database.read() as tx:
+        row = tx.one("SELECT value FROM settings WHERE key = ?", LINKS + uid)
+    return str(row[0]).split() if row else []
+
+
+def link(database: Database, uid: str, token: str) -> None:
+    """One more is about to be made."""
+    with database.write() as tx:
+        tx.lock(LINKS + uid)
+        row = tx.one("SELECT value FROM settings WHERE key = ?", LINKS + uid)
+        known = [*(str(row[0]).split() if row else []), token][-LINKS_KEPT:]
+        tx.execute(
+            "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            *(LINKS + uid, " ".join(known)),
+        )

@@ -149,6 +149,15 @@ def write_ahead(tx: Transaction, repository: str, run: str, ahead: BatchRow) -> 
     )
 
 
+def spare(tx: Transaction, repository: str, run: str, number: int, count: int) -> None:
+    """Of a batch that was cut off, so many are not tried after all: they are held again."""
+    tx.execute(
+        "UPDATE batches SET asked = asked - ?, held_again = held_again + ? "
+        "WHERE repository = ? AND run = ? AND number = ? AND file = ''",
+        *(count, count, repository, run, number),
+    )
+
+
 def write_result(tx: Transaction, repository: str, run: str, done: BatchRow, *, at: datetime) -> bool:
     """What came of a batch; False if somebody wrote that already."""
     return bool(

@@ -85,10 +85,10 @@ def holder(tx: Transaction, repository: str) -> tuple[str, datetime] | None:
     return (str(row[0]), moment(row[1])) if row else None
 
 
-def fence_of(tx: Transaction, repository: str) -> int:
-    """The last fence that was given out; 0 if none ever was."""
-    row = tx.one("SELECT fence FROM locks WHERE repository = ?", repository)
-    return int(row[0]) if row else 0
+def last(tx: Transaction, repository: str) -> tuple[int, str]:
+    """The last fence that was given out, and the run that got it; 0 and "" if none ever was."""
+    row = tx.one("SELECT fence, run FROM locks WHERE repository = ?", repository)
+    return (int(row[0]), str(row[1])) if row else (0, "")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ that is on its way back stays; so does one that came back, unless it is in its p
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from itertools import islice
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from desilt.runs.folder import Folder, trash_of
 from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, delete, now
 
+Wanted = Callable[[Mapping[str, int]], set[str]]  # of addresses with sizes, those that are held
 GONE = (State.REMOVED, State.GONE)  # by a purge that was cut off
 
 
@@ -67,8 +69,8 @@ def purge(heap: Heap) -> Purged:
     found = _found(repository, heap)
     while some := dict(islice(found, repository.store.delete_batch)):
         repository.gate.check()
-        sure = Sure(lambda: _look(repository, heap), since=now())
-        needed = wanted([key.removeprefix(trash) for key in some])
+        began = now()
+        needed = wanted({key.removeprefix(trash): size for key, size in some.items()})
         with repository.records.write() as tx:
             _check(tx, repository, heap)
             stones = tombstones.recorded(tx, repository.uid, [key.removeprefix(trash) for key in some])
@@ -79,6 +81,8 @@ def purge(heap: Heap) -> Purged:
                 and _goes(repository, heap, stones.get(key.removeprefix(trash)))
             ]
             tombstones.purged(tx, repository.uid, heap.run, _last(repository, trash, going, stones))
+        left = {key.removeprefix(trash): some[key] for key in going}
+        sure = Sure(partial(_look, repository, heap, wanted, left), since=began)
         outcomes = delete(repository.store, going, trash=None, sure=sure, budget=budget) if going else []
         gone = [one.key for one in outcomes if one.result is not Result.FAILED]
         amount = sum(some[key] for key in gone)
@@ -86,20 +90,20 @@ def purge(heap: Heap) -> Purged:
     return total
 
 
-def _wanted(repository: Repository, run: str) -> Callable[[Sequence[str]], set[str]]:
-    """Which of some addresses are held by now; where a batch is condemned in one transaction, none can be."""
+def _wanted(repository: Repository, run: str) -> Wanted:
+    """Which addresses are held by now; where a batch is condemned in one transaction, none can be."""
     if repository.gate.safety is not Safety.GRACE:
         return lambda _: set()
     found = folders.find(repository.store, repository.prefix, run)
     made = plans.read(Folder(repository.store, repository.prefix, found), repository.secret)
     held = repository.gate.held(run, made.evidence.revision, made.relies_on)
 
-    def needed(addresses: Sequence[str]) -> set[str]:
+    def needed(addresses: Mapping[str, int]) -> set[str]:
         held.catch_up()
         long_ago = pa.array([EPOCH] * len(addresses), MOMENT)  # its age was judged when it was moved
         texts = [pa.repeat("", len(addresses)) for _ in range(3)]
-        sizes = pa.array([0] * len(addresses), pa.int64())
-        flags = held.holds(pa.table([pa.array(addresses), sizes, long_ago, *texts], schema=PLAN))
+        columns = [pa.array(addresses.keys(), pa.string()), pa.array(addresses.values(), pa.int64()), long_ago]
+        flags = held.holds(pa.table([*columns, *texts], schema=PLAN))
         return {address for address, is_held in zip(addresses, flags.tolist(), strict=True) if is_held}
 
     return needed
@@ -130,16 +134,23 @@ def _last(repository: Repository, trash: str, going: Sequence[str], stones: Mapp
 
 
 def _in_its_place(repository: Repository, address: str) -> bool:
+    return _is_at(repository, repository.prefix + address)
+
+
+def _is_at(repository: Repository, key: str) -> bool:
     try:
-        repository.store.head(repository.prefix + address)
+        repository.store.head(key)
     except NotFound:
         return False
     return True
 
 
-def _look(repository: Repository, heap: Heap) -> None:
+def _look(repository: Repository, heap: Heap, wanted: Wanted, going: Mapping[str, int]) -> None:
     with repository.records.write() as tx:
         _check(tx, repository, heap)
+    for address in wanted(going):
+        if _is_at(repository, trash_of(repository.prefix, heap.run) + address):
+            raise Conflict(f"{address} came to be held while the trash was emptied; give the same command again")
 
 
 def _check(tx: Transaction, repository: Repository, heap: Heap) -> None:

@@ -17,6 +17,7 @@ from desilt.records import locks
 from desilt.records import removals as tombstones
 from desilt.records.locks import Lock
 from desilt.records.removals import State, Tombstone
+from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import trash_of
 from desilt.sweep.delete import Sure, now
@@ -90,19 +91,21 @@ def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) ->
     moving = [
         stone
         for stone in stones
-        if stone.state in MOVING or (stone.state is State.GONE and _at(repository, trash + stone.address))
+        if stone.state in MOVING or (_may_be_left(repository, stone) and _at(repository, trash + stone.address))
     ]
     with repository.records.write() as tx:
         locks.check(tx, wanted.lock)
         names = [stone.address for stone in moving if stone.state is not State.RESTORED]
         tombstones.lift(tx, repository.uid, wanted.run, names, State.RESTORING, at=wanted.at)
-    pairs = [(trash + stone.address, repository.prefix + stone.address) for stone in moving]
+    places = {trash + stone.address: repository.prefix + stone.address for stone in moving}
+    pairs = [(source, place) for source, place in places.items() if not _taken(repository, place)]
     outcomes = repository.store.move_many(pairs, between=Sure(lambda: _look(repository, wanted), since=began).check)
-    failed = sum(one.result is Result.FAILED for one in outcomes)
+    not_moved = {one.key for one in outcomes if one.result is Result.FAILED}
+    failed = len(not_moved)
     found = {
         stone.address: info
-        for stone, one in zip(moving, outcomes, strict=True)
-        if one.result is not Result.FAILED and (info := _at(repository, repository.prefix + stone.address))
+        for stone in moving
+        if trash + stone.address not in not_moved and (info := _at(repository, repository.prefix + stone.address))
     }
     with repository.records.write() as tx:
         locks.check(tx, wanted.lock)
@@ -115,6 +118,16 @@ def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) ->
     missing = sum(stone.state in MISSED and stone.address not in found for stone in stones) - failed
     size = sum(info.size for info in found.values())
     return list(found.values()), Restored(len(found), size, max(missing, 0), failed)
+
+
+def _may_be_left(repository: Repository, stone: Tombstone) -> bool:
+    """Whether it may be in the trash all the same: a move was cut off, or a purge that found it held after all."""
+    return stone.state is State.GONE or (stone.state is State.REMOVED and repository.gate.safety is Safety.GRACE)
+
+
+def _taken(repository: Repository, place: str) -> bool:
+    """Whether an object is there that others may have put there: it is not written over. Elsewhere nobody else can."""
+    return repository.gate.safety is Safety.GRACE and _at(repository, place) is not None
 
 
 def _look(repository: Repository, wanted: Wanted) -> None:

@@ -127,6 +127,8 @@ def test_all_uploads_are_of_one_group():
                 "abfs://c@acc.dfs.core.windows.net/a/x",
                 "abfss://c@acc.dfs.core.windows.net/a/x",
                 "wasbs://c@acc.blob.core.windows.net/a/x",
+                "https://acc.adls.core.windows.net/c/a/x",
+                "HTTPS://Acc.Blob.core.windows.net/c/a/x",
             ],
         ),
         ("s3://b", ["s3://b/x", "s3a://b/x"]),
@@ -159,6 +161,15 @@ def test_a_local_store_may_be_known_by_its_own_path_too():
     place = Namespace("local://lake", also=("local:///var/lakefs/lake",))
     uris = ["local:///var/lakefs/lake/data/x", "local://lake/data/x", "local:///var/lakefs/lakes/data/x"]
     assert place.inside(pa.array(uris)).to_pylist() == ["data/x", "data/x", None]
+
+
+@pytest.mark.parametrize("name", ["lake", "data", "deep/lake"])
+@pytest.mark.parametrize("before", ["", "/var", "//var", "/var/.", "/%76ar"])
+def test_a_local_store_may_write_its_directory_twice_and_in_any_way(name, before):
+    place = Namespace(f"local://{name}", also=(f"local:///var/{name}",))
+    address = "data/g3skk03ddti6ar2ua000/d5ari03ddti6ar2ua010"
+    uris = [f"local:///var{before}/{name}/{address}", f"local:///var{before}//{name}//{address}"]
+    assert place.inside(pa.array(uris)).to_pylist() == [address, address]
 
 
 def test_a_namespace_is_a_uri():

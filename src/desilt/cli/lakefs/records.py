@@ -22,9 +22,9 @@ def adopt(repo: str, confirm: bool, db: str | None, as_json: bool) -> None:
     """Let the records of REPO be those in this database from now on, whatever counted before.
 
     Holds, policies, the list of what is in the trash and how far runs came are in a database of desilt's own. The
-    first run that removes anything notes beside the objects which database that is, and every other is refused. Use
-    this when that database is lost, or was moved by making a new one; and when the server itself was restored from a
-    copy, and lacks commits that desilt has seen: its history then counts as it is.
+    first run that removes anything, or the first hold, notes beside the objects which database that is, and every other
+    is refused. Use this when that database is lost, or was moved by making a new one; and when the server itself was
+    restored from a copy, and lacks commits that desilt has seen: its history then counts as it is.
 
     Without --confirm it says what would be given up, and refuses:
 
