@@ -70,13 +70,12 @@ class LakefsSource:
 
     def served(self, seen: Snapshot, rows: pa.Table) -> pa.Array:
         """Of addresses with sizes, those that a branch serves though neither a list nor its commit has them."""
-        found = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
-        placed = self.entries([found[name] for name in sorted(found)])
-        return unlisted.served(self._core, self.heads(seen), placed, rows)
-
-    def heads(self, seen: Snapshot) -> list[Head]:
-        """Every branch with the ranges of its commit."""
         lists = self.lists([seen.commits[branch.head] for branch in seen.branches])
+        placed = self.entries([lists.ranges[name] for name in sorted(lists.ranges)])
+        return unlisted.served(self._core, self._heads(seen, lists), placed, rows)
+
+    def _heads(self, seen: Snapshot, lists: Lists) -> list[Head]:
+        """Every branch with the ranges of its commit."""
         found = []
         for branch in seen.branches:
             names = lists.of.get(seen.commits[branch.head].metarange, [])

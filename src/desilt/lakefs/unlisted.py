@@ -6,10 +6,10 @@ entry has: at each such path, the branch is asked what it serves. Where that wou
 branches whole, they are listed. A local blockstore leaves out more, and there every branch is listed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache.ranges import Placed
-from desilt.columns.buckets import every
-from desilt.columns.files import Files
+from desilt.columns.buckets import HASH, Bucket, every
+from desilt.columns.files import Files, among
+from desilt.columns.hashing import address_hash
 from desilt.domain.entry import decode_path
-from desilt.lakefs.branches import PAGE, Served
+from desilt.lakefs.branches import PAGE
 from desilt.lakefs.core import LakefsCore
 from desilt.logs import logger
 from desilt.objects.store import ObjectStore
@@ -53,14 +54,16 @@ def served(core: LakefsCore, heads: Sequence[Head], files: Sequence[Placed], row
     wanted, entries = rows["address"].combine_chunks(), _Entries(core.store, heads, files)
     if core.blockstore == LISTED_WHOLE:
         return _listed(core, [head.branch for head in heads], wanted, entries)
-    asked = entries.paths(np.unique(rows["size_bytes"].to_numpy()), wanted)
-    whole = [head.branch for head in heads if len(asked.get(head.branch, ())) > head.pages]
-    pairs = [(branch, path) for branch, paths in asked.items() if branch not in whole for path in paths]
+    sizes = np.unique(rows["size_bytes"].to_numpy())
+    counts = entries.alike(sizes, wanted)
+    whole = [head for head in heads if sum(counts.get(name, 0) for name in head.ranges) > head.pages]
+    pairs = entries.paths(sizes, wanted, except_of={head.branch for head in whole})
     log.info("%s paths are asked for, %s branches listed", len(pairs), len(whole))
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = threads.map(lambda pair: core.server.served(*pair), pairs)
         found = [answer.address for answer in answers if answer is not None]
-    return pa.concat_arrays([_among(core, found, wanted), _listed(core, whole, wanted, entries)])
+    listed = _listed(core, [head.branch for head in whole], wanted, entries)
+    return pa.concat_arrays([_among(core, found, wanted), listed])
 
 
 class _Entries:
@@ -73,36 +76,51 @@ class _Entries:
             for name in head.ranges:
                 self._branches.setdefault(name, []).append(head.branch)
 
-    def paths(self, sizes: Sizes, wanted: pa.Array) -> Mapping[str, list[str]]:
-        """By branch: the paths of entries that have one of ``sizes``, and are not ``wanted`` themselves."""
-        found: dict[str, list[str]] = {}
-        for branch, path, _ in self._matching(
-            lambda rows: np.isin(rows["size_bytes"].to_numpy(), sizes) & ~_flags(rows["address"], wanted)
-        ):
-            found.setdefault(branch, []).append(path)
+    def alike(self, sizes: Sizes, wanted: pa.Array) -> Counter[str]:
+        """By range: how many entries have one of ``sizes``, and are not ``wanted`` themselves; or a little less."""
+        found, hashes = Counter[str](), address_hash(wanted)
+        for placed, bucket, mine in self._parts(self._branches):
+            rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "size_bytes"])
+            fits = np.isin(rows["size_bytes"].to_numpy(), sizes) & ~np.isin(rows[HASH].to_numpy(), hashes)
+            counts = np.bincount(rows["owner"].to_numpy()[fits])
+            found.update({name: int(counts[owner]) for owner, name in mine.items() if owner < len(counts)})
+        return found
+
+    def paths(self, sizes: Sizes, wanted: pa.Array, *, except_of: Set[str]) -> list[tuple[str, str]]:
+        """Branches and the paths of such entries, but for those of some branches."""
+        asked = {name: [one for one in some if one not in except_of] for name, some in self._branches.items()}
+        asked = {name: some for name, some in asked.items() if some}
+        found = []
+        for placed, bucket, mine in self._parts(asked):
+            rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "path", "size_bytes", "address"])
+            fits = among(rows["owner"].to_numpy(), mine.keys()) & np.isin(rows["size_bytes"].to_numpy(), sizes)
+            some = rows.filter(pa.array(fits & ~_flags(rows["address"], wanted)))
+            for owner, path in zip(some["owner"].to_pylist(), some["path"].to_pylist(), strict=True):
+                told = decode_path(path)
+                found += [(branch, told) for branch in asked[mine[owner]]]
         return found
 
     def having(self, wanted: pa.Array) -> set[tuple[str, str, str]]:
         """Branch, path and address of entries that have one of ``wanted``."""
-        return set(self._matching(lambda rows: _flags(rows["address"], wanted)))
-
-    def _matching(self, fits: Callable[[pa.Table], Flags]) -> Iterator[tuple[str, str, str]]:
-        for placed in self._files:
-            mine = {owner: name for owner, name in placed.ranges.items() if name in self._branches}
-            if not mine:
+        found, hashes = set[tuple[str, str, str]](), address_hash(wanted)
+        for placed, bucket, mine in self._parts(self._branches):
+            if not np.isin(self._opened.rows(placed.file, bucket, [HASH]).column(HASH).to_numpy(), hashes).any():
                 continue
-            owners = np.fromiter(mine, np.int32)
-            for bucket in every(placed.file.buckets):
-                rows = self._opened.rows(placed.file, bucket, ["hash", "owner", "path", "size_bytes", "address"])
-                some = rows.filter(pa.array(fits(rows) & np.isin(rows["owner"].to_numpy(), owners)))
-                for owner, path, address in zip(
-                    *(some[name].to_pylist() for name in ("owner", "path", "address")), strict=True
-                ):
-                    for branch in self._branches[mine[owner]]:
-                        yield branch, decode_path(path), address
+            rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "path", "address"])
+            fits = among(rows["owner"].to_numpy(), mine.keys()) & _flags(rows["address"], wanted)
+            columns = (rows.filter(pa.array(fits))[name].to_pylist() for name in ("owner", "path", "address"))
+            for owner, path, address in zip(*columns, strict=True):
+                found |= {(branch, decode_path(path), address) for branch in self._branches[mine[owner]]}
+        return found
+
+    def _parts(self, names: Container[str]) -> Iterator[tuple[Placed, Bucket, dict[int, str]]]:
+        """The buckets of files that have any of these ranges, and which owners those are."""
+        for placed in self._files:
+            if mine := {owner: name for owner, name in placed.ranges.items() if name in names}:
+                yield from ((placed, bucket, mine) for bucket in every(placed.file.buckets))
 
 
-def _flags(addresses: pa.ChunkedArray, wanted: pa.Array) -> Flags:
+def _flags(addresses: pa.ChunkedArray | pa.Array, wanted: pa.Array) -> Flags:
     found: Flags = pc.is_in(addresses, value_set=wanted).to_numpy(zero_copy_only=False)
     return found
 
@@ -112,20 +130,21 @@ def _listed(core: LakefsCore, branches: Sequence[str], wanted: pa.Array, entries
     if not branches:
         return pa.array([], pa.string())
     committed = entries.having(wanted)
-    found: set[str] = set()
-    for branch in branches:
-        for some in _pages(core.server.listing(branch)):
-            inside = core.place.inside(pa.array([one.address for one in some], pa.string()))
-            for place in np.flatnonzero(_flags(pa.chunked_array([inside]), wanted)).tolist():
-                address = inside[place].as_py()
-                if (branch, some[place].path, address) not in committed:
-                    found.add(address)
-    return pa.array(sorted(found), pa.string())
+    known: dict[str, str | None] = {}  # branches have most addresses in common
 
+    def found_on(branch: str) -> set[str]:
+        found = set[str]()
+        for page in core.server.places(branch):
+            new = [uri for _, uri in page if uri not in known]
+            inside = core.place.inside(pa.array(new, pa.string()))
+            told = pc.if_else(_flags(inside, wanted), inside, pa.scalar(None, pa.string()))
+            known.update(zip(new, told.to_pylist(), strict=True))
+            hits = [(path, address) for path, uri in page if (address := known[uri]) is not None]
+            found |= {address for path, address in hits if (branch, path, address) not in committed}
+        return found
 
-def _pages(served: Iterator[Served]) -> Iterator[list[Served]]:
-    while some := list(islice(served, PAGE)):
-        yield some
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return pa.array(sorted(set[str]().union(*threads.map(found_on, branches))), pa.string())
 
 
 def _among(core: LakefsCore, uris: Sequence[str], wanted: pa.Array) -> pa.Array:
