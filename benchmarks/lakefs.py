@@ -1,6 +1,6 @@
 """A plan of gc on a lakeFS server's repository: seconds, CPU, memory, and what the server is asked for.
 
-    python benchmarks/lakefs.py [--only 5] [--rounds 2]
+    python benchmarks/lakefs.py [--only 6] [--after 0] [--rounds 2]
 
 The server is the model that tests have, in a process of its own, with a repository that is made directly
 (:mod:`large_lakefs`); objects are files with nothing in them. Every plan is a process of its own, as from the command
@@ -32,7 +32,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from large_lakefs import NAME, Shape
-from machine import keep
+from machine import RESULTS, keep
 
 SHAPES = [
     Shape(100_000, 50, 10),
@@ -40,6 +40,7 @@ SHAPES = [
     Shape(100_000, 50, 10, equal_sizes=True),
     Shape(100_000, 50, 10, blockstore="local"),
     Shape(100_000, 250, 100, blockstore="local"),
+    Shape(1_000_000, 50, 10),
     Shape(1_000_000, 250, 100),
 ]
 KINDS = {  # what is asked for, by the end of its path
@@ -59,6 +60,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", type=int, help="so many of the shapes")
+    parser.add_argument("--after", type=int, default=0, help="go on after so many, which were measured before")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--plan", help=argparse.SUPPRESS)
     parser.add_argument("--profile", help=argparse.SUPPRESS)
@@ -68,8 +70,8 @@ def main() -> None:
         return
     columns = ("first", "CPU", "again", "CPU", "memory", "DuckDB", "÷ DuckDB", "requests")
     print(f"{'objects':>10} {'commits':>8} {'branches':>9}" + "".join(f"{column:>11}" for column in columns))
-    rows = []
-    for shape in SHAPES[: options.only]:
+    rows = json.loads((RESULTS / "lakefs.json").read_text())["rows"][: options.after] if options.after else []
+    for shape in SHAPES[options.after : options.only]:
         row = measured(shape, options.rounds)
         rows.append(row)
         first, again = row["first"], row["again"]
