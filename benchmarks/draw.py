@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from drawing import aims, commands, days, marking, stores, whole_runs
+from drawing import aims, commands, days, marking, servers, stores, whole_runs
 from drawing.section import FOLDER, Results, Section, machines
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +28,7 @@ SECTIONS: Mapping[str, tuple[Callable[[Results], Section], tuple[str, ...]]] = {
     "mark_growth": (marking.mark_growth, ("mark_growth",)),
     "bottom_line": (whole_runs.bottom_line, ("bottom_line",)),
     "bottom_line_files": (whole_runs.bottom_line_files, ("bottom_line_files",)),
+    "lakefs": (servers.lakefs, ("lakefs",)),
     "thousand_days": (days.thousand_days, ("thousand_days",)),
     "cache_files": (days.cache_files, ("cache_files",)),
     "s3_rates": (stores.s3_rates, ("s3_rates",)),

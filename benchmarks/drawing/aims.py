@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drawing import days, marking, stores, whole_runs
+from drawing import days, marking, servers, stores, whole_runs
 from drawing.scales import count
 from drawing.section import Result, Results, Section, seconds, table, times
 
@@ -55,7 +55,16 @@ def _whole_run(run: str) -> Callable[[Result], float | None]:
     return lambda result: result[run]["seconds"] if result["objects"] >= marking.AIMED_AT else None
 
 
+def _on_lakefs(read: Callable[[Result], float]) -> Callable[[Result], float | None]:
+    def at_its_shape(result: Result) -> float | None:
+        row = servers.same_shape(result)
+        return None if row is None else read(row)
+
+    return at_its_shape
+
+
 SIZE = count(marking.AIMED_AT)
+ITS_SHAPE = f"{count(servers.AT[0])} objects and {servers.AT[1]} commits on a lakeFS server"
 AIMS = (
     Aim(f"mark of {SIZE} objects, to DuckDB", "mark", _mark, marking.AIM),
     Aim(
@@ -91,6 +100,14 @@ AIMS = (
         days.FLAT,
     ),
     Aim("its weekly expire and collect, to the first", "thousand_days", _weekly, days.FLAT),
+    Aim(
+        f"plan of {ITS_SHAPE}, nothing decoded",
+        "lakefs",
+        _on_lakefs(lambda row: float(row["first"]["seconds"])),
+        servers.WITHIN,
+        seconds,
+    ),
+    Aim("memory of it", "lakefs", _on_lakefs(servers.peak_mb), servers.WITHIN_MB, lambda mb: f"{mb:,.0f} MB"),
 )
 
 

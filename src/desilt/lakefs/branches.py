@@ -37,6 +37,16 @@ class Branches(Asker):
 
     def listing(self, branch: str, *, after: str = "", page: int = PAGE) -> Iterator[Served]:
         """Everything that ``branch`` has from ``after`` on, staged over committed; some of it twice, if need be."""
+        for rows in self._pages(branch, after, page):
+            yield from (self._served(LIST, row) for row in rows)
+
+    def places(self, branch: str, *, page: int = PAGE) -> Iterator[list[tuple[str, str]]]:
+        """The same, page by page: only the path and the address of each."""
+        for rows in self._pages(branch, "", page):
+            yield [(row["path"], row["physical_address"]) for row in rows]
+
+    def _pages(self, branch: str, after: str, page: int) -> Iterator[list[dict[str, Any]]]:
+        """Rows of which each has a path and an address."""
         path = f"{self._path}/refs/{segment(branch)}/objects/ls"
         while True:
             told = self._sure(LIST, "GET", path, {"amount": str(page), "after": after})
@@ -44,19 +54,21 @@ class Branches(Asker):
             rows = self._field(LIST, told, "results", list)
             if self._field(LIST, pagination, "results", int) != len(rows):
                 raise self._calls.failed(LIST, f"gave {len(rows)} entries after {after!r} and counted another number")
-            found = [self._served(LIST, row) for row in rows]
-            yield from found
+            if not all(map(_is_whole, rows)):
+                for row in rows:
+                    self._served(LIST, row)  # which says what is wrong with it
+            yield rows
             if not self._field(LIST, pagination, "has_more", bool):
                 return
             # where bytes are no UTF-8, what comes after them cannot be asked for: what comes after an earlier path can
-            known = [one.path for one in found if UNSURE not in one.path]
-            if not known or known[-1].encode() <= after.encode():
+            known = next((row["path"] for row in reversed(rows) if UNSURE not in row["path"]), "")
+            if not known or known.encode() <= after.encode():
                 raise self._calls.failed(
                     LIST, f"has more on {branch!r} after {after!r}, and gave nothing to go on from"
                 )
-            if known[-1] == found[-1].path != self._field(LIST, pagination, "next_offset", str):
-                raise self._calls.failed(LIST, f"goes on elsewhere than after {found[-1].path!r}, the last it gave")
-            after = known[-1]
+            if known == rows[-1]["path"] != self._field(LIST, pagination, "next_offset", str):
+                raise self._calls.failed(LIST, f"goes on elsewhere than after {known!r}, the last it gave")
+            after = known
 
     def served(self, ref: str, path: str) -> Served | None:
         """What a branch, tag or commit has at ``path``, whatever bytes that is; None if it has nothing there."""
@@ -132,3 +144,15 @@ class Branches(Asker):
             self._field(call, row, "checksum", str),
             seconds if isinstance(seconds, int) else 0,
         )
+
+
+def _is_whole(row: Any) -> bool:
+    """Whether a row of a listing has all that :meth:`Branches._served` looks for."""
+    return (
+        isinstance(row, dict)
+        and row.get("path_type", "object") == "object"
+        and isinstance(row.get("path"), str)
+        and isinstance(row.get("checksum"), str)
+        and isinstance(address := row.get("physical_address"), str)
+        and address != ""
+    )

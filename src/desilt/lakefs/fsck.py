@@ -21,7 +21,8 @@ from desilt.inventory.listing import stored_at
 from desilt.lakefs import history
 from desilt.lakefs.core import LakefsCore
 from desilt.lakefs.layout import DATA, LAYOUT
-from desilt.lakefs.source import LakefsSource, staged_now
+from desilt.lakefs.source import LakefsSource
+from desilt.lakefs.staged import staged_now
 from desilt.objects.store import LISTING
 from desilt.records import removals
 from desilt.records.removals import State

@@ -25,7 +25,8 @@ from desilt.lakefs import history, server_rules
 from desilt.lakefs.core import LakefsCore
 from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.server_rules import SERVER, kept_by
-from desilt.lakefs.source import LakefsSource, staged_now
+from desilt.lakefs.source import LakefsSource
+from desilt.lakefs.staged import staged_now
 from desilt.records import holds, revisions
 from desilt.records.holds import HoldKind
 from desilt.repository.gate import Reliance, Rules
@@ -60,10 +61,11 @@ class LakefsHeld:
         self._prefixes: tuple[str, ...] = ()
         self._seen: Snapshot | None = None
         self._began: float | None = None
+        self._took = 0.0
 
     def catch_up(self) -> None:
         """Read all that may hold something, unless that was done a moment ago. Staged first: it moves to commits."""
-        if self._began is not None and self._clock() - self._began < FRESH_SECONDS and not self._ordered():
+        if self._began is not None and self._clock() - self._began < self._fresh_for and not self._ordered():
             return
         began = self._clock()
         staged = address_hash(staged_now(self._core))
@@ -78,6 +80,12 @@ class LakefsHeld:
         self._now = np.union1d(staged, address_hash(ordered))
         self._prefixes = tuple(hold.value for hold in seen.held(HoldKind.PREFIX))
         self._seen, self._began, self.generation = seen, began, seen.revision.number
+        self._took = self._clock() - began
+
+    @property
+    def _fresh_for(self) -> float:
+        """Seconds from the beginning of a look; where it takes long, as long again, or one would follow the other."""
+        return max(FRESH_SECONDS, 2 * (self._took + self._source.seconds_looked))
 
     def _ordered(self) -> bool:
         """Whether anybody ordered something to be kept since the last look."""

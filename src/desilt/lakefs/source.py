@@ -19,14 +19,14 @@ from desilt.domain.entry import after_prefix, decode_path, encode_prefix
 from desilt.domain.history import Commit
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
-from desilt.errors import StorageFailed
 from desilt.executors.executor import Executor
 from desilt.inventory import listing
 from desilt.inventory.listing import Inventory, Span
 from desilt.lakefs import history, server_rules, sightings, staged, tables, unlisted
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import DATA, GROUP
-from desilt.lakefs.unlisted import Changed, Head, Sizes
+from desilt.lakefs.look import Look
+from desilt.lakefs.unlisted import Head, Sizes
 from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
@@ -48,7 +48,7 @@ class LakefsSource:
 
     def __init__(self, core: LakefsCore, executor: Executor) -> None:
         self._core, self._executor = core, executor
-        self._differing: tuple[Snapshot, Changed] | None = None
+        self._looked: tuple[Snapshot, Look] | None = None
         self._sizes_outside: dict[str, Sizes] = {}  # by range
 
     # ---- what holds
@@ -77,7 +77,7 @@ class LakefsSource:
 
     def staged(self, run: Run) -> Staged:
         """What the server lists as uncommitted, in any of two readings."""
-        found = [staged_now(self._core) for _ in range(READINGS)]
+        found = [staged.staged_now(self._core) for _ in range(READINGS)]
         addresses = pa.chunked_array([pc.unique(pa.concat_arrays(found))], pa.string())
         file = self._put(run, "staged", addresses)
         return Staged([file], file.rows, {GROUP: "all branches"})
@@ -111,23 +111,28 @@ class LakefsSource:
 
     def served(self, seen: Snapshot, rows: pa.Table) -> pa.Array:
         """Of addresses with sizes, those that a branch serves though neither a list nor its commit has them."""
-        found = self.lists([seen.commits[branch.head] for branch in seen.branches]).ranges
-        placed = self.entries([found[name] for name in sorted(found)])
+        lists = self.lists([seen.commits[branch.head] for branch in seen.branches])
+        placed = self.entries([lists.ranges[name] for name in sorted(lists.ranges)])
         return unlisted.served(
             self._core,
-            self.heads(seen),
+            self._heads(seen, lists),
             placed,
             rows,
-            outside=lambda name, sizes: self._outside(found[name], sizes),
-            changed=lambda: self._changed(seen),
+            outside=lambda name, sizes: self._outside(lists.ranges[name], sizes),
+            look=self._look(seen),
         )
 
-    def _changed(self, seen: Snapshot) -> Changed:
-        """What differs on branches; asked for once for each look at them."""
-        if self._differing is None or self._differing[0] is not seen:
+    @property
+    def seconds_looked(self) -> float:
+        """How long it took to ask branches, the last time that they were."""
+        return self._looked[1].seconds if self._looked else 0.0
+
+    def _look(self, seen: Snapshot) -> Look:
+        """What branches were asked for since ``seen`` was: each once."""
+        if self._looked is None or self._looked[0] is not seen:
             heads = {branch.name: branch.head for branch in seen.branches}
-            self._differing = seen, unlisted.changed(self._core, heads)
-        return self._differing[1]
+            self._looked = seen, Look(self._core, heads)
+        return self._looked[1]
 
     def _outside(self, listed: RangeData, sizes: Sizes) -> list[str]:
         """The paths of a range's entries over objects elsewhere that have one of ``sizes``; most have none."""
@@ -142,9 +147,8 @@ class LakefsSource:
         some = rows["path"].filter(pa.array(np.isin(rows["size"].to_numpy(), sizes)))
         return [decode_path(path) for path in some.to_pylist()]
 
-    def heads(self, seen: Snapshot) -> list[Head]:
+    def _heads(self, seen: Snapshot, lists: Lists) -> list[Head]:
         """Every branch with the ranges of its commit."""
-        lists = self.lists([seen.commits[branch.head] for branch in seen.branches])
         found = []
         for branch in seen.branches:
             names = lists.of.get(seen.commits[branch.head].metarange, [])
@@ -277,20 +281,3 @@ class LakefsSource:
             rows = [ranges.pointing_in(batch, self._core.place, 0) for batch in put_there.to_batches()]
             if table := pa.concat_tables([CACHED.empty_table(), *rows]):
                 yield branch, table
-
-
-def staged_now(core: LakefsCore) -> pa.Array:
-    """The addresses inside that the server lists as uncommitted, in one reading.
-
-    Where we may not read that list, all that any branch serves: it holds more, and takes longer.
-    """
-    listed = core.server.uncommitted()
-    try:
-        found = staged.addresses(core.store, PREFIX, listed).combine_chunks()
-    except StorageFailed:
-        heads = history.read(core, core.clock()).names
-        found = pa.array([one.address for name in heads for one in core.server.listing(name)], pa.string())
-    full = pc.match_substring(found, "://")
-    if not pc.any(full, min_count=0).as_py():
-        return found
-    return pa.concat_arrays([found.filter(pc.invert(full)), core.place.inside(found.filter(full)).drop_null()])

@@ -11,11 +11,14 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from desilt.domain.entry import AddressType, encode_path
-from desilt.errors import Unreadable
+from desilt.errors import StorageFailed, Unreadable
+from desilt.lakefs import history
 from desilt.lakefs.branches import Served
+from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.namespace import Namespace
 from desilt.lakefs.server import Prepared, Server
 from desilt.objects.store import ObjectStore
@@ -39,6 +42,23 @@ def addresses(store: ObjectStore, prefix: str, listed: Prepared) -> pa.ChunkedAr
             "run again"
         )
     return pa.chunked_array([chunk for key in keys for chunk in _column(store.get(key), key).chunks], pa.string())
+
+
+def staged_now(core: LakefsCore) -> pa.Array:
+    """The addresses inside that the server lists as uncommitted, in one reading.
+
+    Where we may not read that list, all that any branch serves: it holds more, and takes longer.
+    """
+    listed = core.server.uncommitted()
+    try:
+        found = addresses(core.store, PREFIX, listed).combine_chunks()
+    except StorageFailed:
+        heads = history.read(core, core.clock()).names
+        found = pa.array([one.address for name in heads for one in core.server.listing(name)], pa.string())
+    full = pc.match_substring(found, "://")
+    if not pc.any(full, min_count=0).as_py():
+        return found
+    return pa.concat_arrays([found.filter(pc.invert(full)), core.place.inside(found.filter(full)).drop_null()])
 
 
 def _column(data: bytes, key: str) -> pa.ChunkedArray:

@@ -8,10 +8,10 @@ Where that would be more requests than to list those branches whole, they are li
 more, and there every branch is listed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -19,22 +19,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache.ranges import Placed
-from desilt.columns.buckets import every
-from desilt.columns.files import Files
+from desilt.columns.buckets import HASH, Bucket, every
+from desilt.columns.files import Files, among
+from desilt.columns.hashing import address_hash
 from desilt.domain.entry import decode_path
-from desilt.errors import NotFound
-from desilt.lakefs.branches import PAGE, UNSURE, Served
+from desilt.lakefs.branches import PAGE
 from desilt.lakefs.core import LakefsCore
+from desilt.lakefs.look import AT_ONCE, Look
 from desilt.logs import logger
 from desilt.objects.store import ObjectStore
 
-AT_ONCE = 8  # requests
-REMOVED = "removed"  # what was done to a path
 LISTED_WHOLE = "local"  # the blockstore that keeps whole addresses
 Sizes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Change = tuple[str, int | None]  # a path, and the size of what was put there
-Changed = Mapping[str, Sequence[Change] | None]  # by branch; None: it must be listed
 Outside = Callable[[str, Sizes], Iterable[str]]  # of a range: the paths of such entries, of those sizes
 log = logger(__name__)
 
@@ -60,32 +57,57 @@ def served(
     rows: pa.Table,
     *,
     outside: Outside,
-    changed: Callable[[], Changed],
+    look: Look,
 ) -> pa.Array:
     """Of candidates, as PLAN, the addresses that some branch serves, and not because its commit has them."""
     if not rows.num_rows:
         return pa.array([], pa.string())
     wanted, entries = rows["address"].combine_chunks(), _Entries(core.store, heads, files)
     if core.blockstore == LISTED_WHOLE:
-        return _listed(core, [head.branch for head in heads], wanted, entries)
+        return _listed(core, [head.branch for head in heads], wanted, entries, look)
     sizes, how_many = np.unique(rows["size_bytes"].to_numpy(), return_counts=True)
-    asked = entries.paths(sizes, sizes[how_many == 1], wanted)
-    for branch, path in entries.paths_outside(sizes, outside):
-        asked.setdefault(branch, set()).add(path)
-    differing, known = changed(), set(sizes.tolist())
-    for branch, changes in differing.items():
-        asked.setdefault(branch, set()).update(path for path, size in changes or () if size is None or size in known)
-    whole = [
+    alike = _Alike(sizes, sizes[how_many == 1], wanted)
+    besides = set(entries.paths_outside(sizes, outside)) | set(_changed_to(look, set(sizes.tolist())))
+    more, counts = Counter(branch for branch, _ in besides), entries.count(alike)
+    whole = {
         head.branch
         for head in heads
-        if len(asked.get(head.branch, ())) > head.pages or differing.get(head.branch, ()) is None
-    ]
-    pairs = [(branch, path) for branch, paths in asked.items() if branch not in whole for path in sorted(paths)]
+        if sum(counts[name] for name in head.ranges) + more[head.branch] > head.pages
+        or look.changed.get(head.branch, ()) is None
+    }
+    pairs = sorted({*entries.paths(alike, except_of=whole), *(one for one in besides if one[0] not in whole)})
     log.info("%s paths are asked for, %s branches listed", len(pairs), len(whole))
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = threads.map(lambda pair: core.server.served(*pair), pairs)
         found = [answer.address for answer in answers if answer is not None]
-    return pa.concat_arrays([_among(core, found, wanted), _listed(core, whole, wanted, entries)])
+    return pa.concat_arrays([_among(core, found, wanted), _listed(core, sorted(whole), wanted, entries, look)])
+
+
+def _changed_to(look: Look, sizes: Container[int]) -> Iterator[tuple[str, str]]:
+    """Branch and path of what was put somewhere, and has one of ``sizes``."""
+    for branch, changes in look.changed.items():
+        yield from ((branch, path) for path, size in changes or () if size is None or size in sizes)
+
+
+class _Alike:
+    """Which entries have the size of a candidate; but for one that is itself the only candidate of its size, for then
+    no other can be there."""
+
+    def __init__(self, sizes: Sizes, alone: Sizes, wanted: pa.Array) -> None:
+        self._sizes, self._alone, self._wanted, self._hashes = sizes, alone, wanted, address_hash(wanted)
+
+    def rows(self, rows: pa.Table) -> Flags:
+        theirs = rows["size_bytes"].to_numpy()
+        found: Flags = np.isin(theirs, self._sizes)
+        found &= ~(np.isin(theirs, self._alone) & _flags(rows["address"], self._wanted))
+        return found
+
+    def about(self, rows: pa.Table) -> Flags:
+        """The same, or a little less, by hashes alone."""
+        theirs = rows["size_bytes"].to_numpy()
+        found: Flags = np.isin(theirs, self._sizes)
+        found &= ~(np.isin(theirs, self._alone) & np.isin(rows[HASH].to_numpy(), self._hashes))
+        return found
 
 
 class _Entries:
@@ -98,19 +120,24 @@ class _Entries:
             for name in head.ranges:
                 self._branches.setdefault(name, []).append(head.branch)
 
-    def paths(self, sizes: Sizes, alone: Sizes, wanted: pa.Array) -> dict[str, set[str]]:
-        """By branch: the paths of entries that have one of ``sizes``; but not of one that is itself the only ``wanted``
-        of its size, for then no other can be there."""
-
-        def fits(rows: pa.Table) -> Flags:
-            theirs = rows["size_bytes"].to_numpy()
-            found: Flags = np.isin(theirs, sizes) & ~(_flags(rows["address"], wanted) & np.isin(theirs, alone))
-            return found
-
-        found: dict[str, set[str]] = {}
-        for branch, path, _ in self._matching(fits):
-            found.setdefault(branch, set()).add(path)
+    def count(self, alike: _Alike) -> Counter[str]:
+        """By range: how many entries are ``alike``, about."""
+        found = Counter[str]()
+        for placed, bucket, mine in self._parts(self._branches):
+            rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "size_bytes"])
+            counts = np.bincount(rows["owner"].to_numpy()[alike.about(rows)])
+            found.update({name: int(counts[owner]) for owner, name in mine.items() if owner < len(counts)})
         return found
+
+    def paths(self, alike: _Alike, *, except_of: Set[str]) -> Iterator[tuple[str, str]]:
+        """Branches and the paths of such entries, but for those of some branches."""
+        asked = {name: [one for one in some if one not in except_of] for name, some in self._branches.items()}
+        asked = {name: some for name, some in asked.items() if some}
+        for placed, bucket, mine in self._parts(asked):
+            rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "path", "size_bytes", "address"])
+            some = rows.filter(pa.array(among(rows["owner"].to_numpy(), mine.keys()) & alike.rows(rows)))
+            for owner, path in zip(some["owner"].to_pylist(), some["path"].to_pylist(), strict=True):
+                yield from ((branch, decode_path(path)) for branch in asked[mine[owner]])
 
     def paths_outside(self, sizes: Sizes, outside: Outside) -> Iterator[tuple[str, str]]:
         """Branch and path of entries that have one of ``sizes``, and whose objects lie elsewhere."""
@@ -121,65 +148,59 @@ class _Entries:
 
     def having(self, wanted: pa.Array) -> set[tuple[str, str, str]]:
         """Branch, path and address of entries that have one of ``wanted``."""
-        return set(self._matching(lambda rows: _flags(rows["address"], wanted)))
-
-    def _matching(self, fits: Callable[[pa.Table], Flags]) -> Iterator[tuple[str, str, str]]:
-        for placed in self._files:
-            mine = {owner: name for owner, name in placed.ranges.items() if name in self._branches}
-            if not mine:
+        found, hashes = set[tuple[str, str, str]](), address_hash(wanted)
+        for placed, bucket, mine in self._parts(self._branches):
+            if not np.isin(self._opened.rows(placed.file, bucket, [HASH]).column(HASH).to_numpy(), hashes).any():
                 continue
-            owners = np.fromiter(mine, np.int32)
-            for bucket in every(placed.file.buckets):
-                rows = self._opened.rows(placed.file, bucket, ["hash", "owner", "path", "size_bytes", "address"])
-                some = rows.filter(pa.array(fits(rows) & np.isin(rows["owner"].to_numpy(), owners)))
-                for owner, path, address in zip(
-                    *(some[name].to_pylist() for name in ("owner", "path", "address")), strict=True
-                ):
-                    for branch in self._branches[mine[owner]]:
-                        yield branch, decode_path(path), address
+            rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "path", "address"])
+            fits = among(rows["owner"].to_numpy(), mine.keys()) & _flags(rows["address"], wanted)
+            columns = (rows.filter(pa.array(fits))[name].to_pylist() for name in ("owner", "path", "address"))
+            for owner, path, address in zip(*columns, strict=True):
+                found |= {(branch, decode_path(path), address) for branch in self._branches[mine[owner]]}
+        return found
+
+    def _parts(self, names: Container[str]) -> Iterator[tuple[Placed, Bucket, dict[int, str]]]:
+        """The buckets of files that have any of these ranges, and which owners those are."""
+        for placed in self._files:
+            if mine := {owner: name for owner, name in placed.ranges.items() if name in names}:
+                yield from ((placed, bucket, mine) for bucket in every(placed.file.buckets))
 
 
-def changed(core: LakefsCore, heads: Mapping[str, str]) -> Changed:
-    """What differs on each branch from ``heads``; of one that has moved since, nothing that would be sure."""
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        return dict(zip(heads, threads.map(lambda name: _changes(core, name, heads[name]), heads), strict=True))
-
-
-def _changes(core: LakefsCore, branch: str, head: str) -> list[Change] | None:
-    try:
-        found = [(path, size) for path, kind, size in core.server.changes(branch) if kind != REMOVED]
-    except NotFound:
-        found = []
-    at = core.server.head_of(branch)
-    if at is None:
-        return []  # what was staged there is gone with it
-    return None if at != head or any(UNSURE in path for path, _ in found) else found
-
-
-def _flags(addresses: pa.ChunkedArray, wanted: pa.Array) -> Flags:
+def _flags(addresses: pa.ChunkedArray | pa.Array, wanted: pa.Array) -> Flags:
     found: Flags = pc.is_in(addresses, value_set=wanted).to_numpy(zero_copy_only=False)
     return found
 
 
-def _listed(core: LakefsCore, branches: Sequence[str], wanted: pa.Array, entries: _Entries) -> pa.Array:
+def _listed(core: LakefsCore, branches: Sequence[str], wanted: pa.Array, entries: _Entries, look: Look) -> pa.Array:
     """Of ``wanted``, what is served anywhere on ``branches``."""
     if not branches:
         return pa.array([], pa.string())
-    committed = entries.having(wanted)
-    found: set[str] = set()
-    for branch in branches:
-        for some in _pages(core.server.listing(branch)):
-            inside = core.place.inside(pa.array([one.address for one in some], pa.string()))
-            for place in np.flatnonzero(_flags(pa.chunked_array([inside]), wanted)).tolist():
+    there = wanted.filter(pa.array(np.isin(address_hash(wanted), look.listed(branches))))
+    committed = entries.having(there)
+    theirs = pa.array(sorted({address for _, _, address in committed}), pa.string())
+    is_theirs = pc.is_in(there, value_set=theirs)
+    return pa.concat_arrays([there.filter(pc.invert(is_theirs)), _moved(core, branches, theirs, committed)])
+
+
+def _moved(
+    core: LakefsCore, branches: Sequence[str], wanted: pa.Array, committed: Set[tuple[str, str, str]]
+) -> pa.Array:
+    """Of addresses that some head's commit has, those that a branch serves elsewhere than there."""
+    if not len(wanted):
+        return wanted
+
+    def found_on(branch: str) -> set[str]:
+        found = set[str]()
+        for page in core.server.places(branch):
+            inside = core.place.inside(pa.array([uri for _, uri in page], pa.string()))
+            for place in np.flatnonzero(_flags(inside, wanted)).tolist():
                 address = inside[place].as_py()
-                if (branch, some[place].path, address) not in committed:
+                if (branch, page[place][0], address) not in committed:
                     found.add(address)
-    return pa.array(sorted(found), pa.string())
+        return found
 
-
-def _pages(served: Iterator[Served]) -> Iterator[list[Served]]:
-    while some := list(islice(served, PAGE)):
-        yield some
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return pa.array(sorted(set[str]().union(*threads.map(found_on, branches))), pa.string())
 
 
 def _among(core: LakefsCore, uris: Sequence[str], wanted: pa.Array) -> pa.Array:

@@ -14,7 +14,8 @@ from desilt.inventory.listing import stored_at
 from desilt.lakefs import history, sightings
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.layout import LAYOUT
-from desilt.lakefs.source import LakefsSource, staged_now
+from desilt.lakefs.source import LakefsSource
+from desilt.lakefs.staged import staged_now
 from desilt.objects.store import check_key, flaw
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.witness import Holders, HoldingArea, Places, Uncommitted
