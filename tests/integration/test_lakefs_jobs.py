@@ -179,6 +179,31 @@ def test_a_hold_on_a_prefix_keeps_what_is_in_the_trash_by_rules(here, replaced):
     assert here.stored() == set(replaced)
 
 
+@pytest.mark.parametrize(("days", "purged"), [(300, 0), (15, 1), (1, 1), (None, 0)])
+@pytest.mark.usefixtures("replaced")
+def test_purge_goes_on_where_rules_were_changed_and_leaves_what_todays_would_keep(here, days, purged):
+    rules(here, 15)
+    here.api.gc.run(rules="server", confirm=True, max_share=1)
+    if days is None:
+        here.ask("DELETE", "settings", "gc_rules")
+    else:
+        rules(here, days)
+    here.wait(10 * DAY)
+    assert here.api.purge(older_than="7d").objects == purged
+
+
+def test_purge_goes_on_where_the_policy_was_replaced(here):
+    here.upload("main", "logs/old", b"1")
+    here.upload("main", "other", b"22")
+    here.subject.commit("main", "old")
+    here.wait(40 * DAY)
+    here.api.lifecycle.set(POLICY)
+    here.api.lifecycle.run(confirm=True, max_share=1)
+    here.api.lifecycle.set({"rules": {"logs": {"prefix": "logs/", "days": 90}}})
+    here.wait(10 * DAY)
+    assert here.api.purge(older_than="7d").objects == 1
+
+
 POLICY = {"rules": {"logs": {"prefix": "logs/", "days": 30}}}
 
 

@@ -105,7 +105,7 @@ class LakeGate:
 
     # ---- the moment itself
 
-    def held(self, run: str, since: Revision, relies_on: Reliance) -> LakeHeld:
+    def held(self, run: str, since: Revision, relies_on: Reliance, *, swept: bool = False) -> LakeHeld:  # noqa: ARG002
         return LakeHeld(self._core, run, since, relies_on)
 
     def condemn(self, batch: Batch, held: Held, relies_on: Reliance, lock: Lock) -> dict[str, str]:

@@ -103,8 +103,8 @@ class LakefsGate:
 
     # ---- the moment itself
 
-    def held(self, run: str, since: Revision, relies_on: Reliance) -> LakefsHeld:
-        return LakefsHeld(self._core, run, since, relies_on)
+    def held(self, run: str, since: Revision, relies_on: Reliance, *, swept: bool = False) -> LakefsHeld:
+        return LakefsHeld(self._core, run, since, relies_on, swept=swept)
 
     def condemn(self, batch: Batch, held: Held, relies_on: Reliance, lock: Lock) -> dict[str, str]:
         """What of a batch is held, and what others have; the rest is on record as about to go.

@@ -49,11 +49,12 @@ class LakefsHeld:
         since: Revision,
         relies_on: Reliance,
         *,
+        swept: bool = False,
         clock: Callable[[], float] = lambda: time.clock_gettime(CLOCK),
     ) -> None:
         self.generation = since.number
         self._core, self._run, self._since, self._relies_on, self._clock = core, run, since, relies_on, clock
-        self._source = LakefsSource(core, HERE)
+        self._source, self._swept = LakefsSource(core, HERE), swept
         self._judged: set[str] | None = None
         self._read: set[str] = set()  # tables
         self._committed: Hashes = np.zeros(0, np.uint64)
@@ -74,7 +75,8 @@ class LakefsHeld:
             known = revisions.at(tx, self._core.uid, self._since.number)
             if known is None or known.mark != self._since.mark:
                 raise WentBack(f"the records do not know revision {self._since.number}, which it saw", "plan again")
-            check_policy(tx, self._core.uid, self._run, self._relies_on)
+            if not self._swept:
+                check_policy(tx, self._core.uid, self._run, self._relies_on)
         self._add(self._holding(seen))
         ordered = pa.array([hold.value for hold in seen.held(HoldKind.ADDRESS)], pa.string())
         self._now = np.union1d(staged, address_hash(ordered))
@@ -121,16 +123,20 @@ class LakefsHeld:
     def _holding(self, seen: Snapshot) -> dict[str, RangeData]:
         """The tables whose entries hold, but for those that verdicts took into account."""
         rules = self._relies_on.rules if self._relies_on.judged is not None else None
-        if rules is not None and rules.job == SERVER:
-            server_rules.check(self._core.server, self._run, rules.document)
         if rules is None or rules.job == SERVER:
-            kept = set(seen.commits)
-            if rules is not None:
-                kept = kept_by(rules.document, seen, self._relies_on.at) | self._source.ordered(seen)
+            kept = set(seen.commits) if rules is None else self._by_rules(rules, seen)
             found = self._source.lists([seen.commits[name] for name in sorted(kept)]).ranges
             return {name: found[name] for name in found.keys() - self._known()}
         ordered = {hold.value for hold in seen.held(HoldKind.REF)} & seen.commits.keys()
         return self._source.lists([seen.commits[name] for name in sorted(ordered)]).ranges | self._moved(rules, seen)
+
+    def _by_rules(self, rules: Rules, seen: Snapshot) -> set[str]:
+        """The commits that the server's rules keep; of what was swept long ago, those too that today's would."""
+        kept = kept_by(rules.document, seen, self._relies_on.at) | self._source.ordered(seen)
+        if not self._swept:
+            server_rules.check(self._core.server, self._run, rules.document)
+            return kept
+        return kept | server_rules.kept_now(self._core.server, rules.document, seen, self._relies_on.at)
 
     def _moved(self, rules: Rules, seen: Snapshot) -> dict[str, RangeData]:
         """What refs that moved since the plan keep by now, but for what was judged with their bases."""

@@ -45,6 +45,15 @@ def check(server: Server, run: str, document: Mapping[str, Any]) -> None:
         raise PolicyReplaced(run)
 
 
+def kept_now(server: Server, document: Mapping[str, Any], seen: Snapshot, now: datetime) -> set[str]:
+    """The commits that the rules of today would have kept; where there are none by now, all."""
+    rules = server.rules()
+    if rules is None:
+        return set(seen.commits)
+    today = {**document, "default_days": rules.default_days, "branch_days": dict(rules.branch_days)}
+    return kept_by(today, seen, now)
+
+
 def _rules(server: Server) -> GcRules:
     found = server.rules()
     if found is None:

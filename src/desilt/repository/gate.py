@@ -113,8 +113,11 @@ class Gate(Protocol):
     def begin(self, lock: Lock, run: RunRow | None, *, now: datetime, clock_is_right: bool) -> None:
         """The guard let a run pass; with its row, it is on record before it removes anything."""
 
-    def held(self, run: str, since: Revision, relies_on: Reliance) -> Held:
-        """What has come to be held since; where nobody vouches for what verdicts took into account, what ever was."""
+    def held(self, run: str, since: Revision, relies_on: Reliance, *, swept: bool = False) -> Held:
+        """What has come to be held since; where nobody vouches for what verdicts took into account, what ever was.
+
+        Of a run that has ``swept``, policies may have been replaced by now.
+        """
 
     def condemn(self, batch: Batch, held: Held, relies_on: Reliance, lock: Lock) -> Mapping[str, str]:
         """Make a batch gone for everybody; but for what is held again, and by what.

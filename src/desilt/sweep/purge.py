@@ -96,7 +96,7 @@ def _wanted(repository: Repository, run: str) -> Wanted:
         return lambda _: set()
     found = folders.find(repository.store, repository.prefix, run)
     made = plans.read(Folder(repository.store, repository.prefix, found), repository.secret)
-    held = repository.gate.held(run, made.evidence.revision, made.relies_on)
+    held = repository.gate.held(run, made.evidence.revision, made.relies_on, swept=True)
 
     def needed(addresses: Mapping[str, int]) -> set[str]:
         held.catch_up()
