@@ -1,16 +1,17 @@
 """On an S3 server: listing and sweeping by one executor, against bare loops of the same calls.
 
-    python benchmarks/s3_rates.py [--objects 20000] [--rounds 3] [--databases sqlite,postgresql]
-        [--partitions 4]
+    python benchmarks/s3_rates.py [--objects 20000] [--rounds 6] [--databases sqlite,postgresql]
+        [--partitions 1]
 
-SeaweedFS on this machine, small objects in partitions. *Listing* is what one task of an
-inventory does: it lists, and writes down what it found; the loop asks for one page after
+SeaweedFS on this machine, small objects in partitions. *Listing* is what tasks of an
+inventory do: folders found, listed, and written down; the loop asks for one page after
 another and throws it away. SeaweedFS is listed folder by folder, since it loses keys in one
 stream that begins in the middle. *Sweeping* is what one task does with its pieces of a
 plan: rows read and verified, condemned in a real database, removed, written down; the
-loop sends the same keys, a thousand to a DeleteObjects. Both have one call on its way
-at a time. In turns, in one run; read the ratio of rates. Seconds are by the wall, for
-the server's work is in them; CPU of this process stands beside.
+loop sends the same keys, a thousand to a DeleteObjects. Both have one DeleteObjects on its way
+at a time. Objects of both are stored in turns, in the order of their keys: what was stored together
+is removed sooner. In turns, in one run; the rate is the median of all turns' own ratios. Seconds are by
+the wall, for the server's work is in them; CPU of this process stands beside.
 """
 
 import argparse
@@ -56,13 +57,14 @@ from sweep_growth import rows
 BODY = bytes(100)
 AT_ONCE = 16  # uploads
 PAGE = 1_000
+LISTINGS = 3  # turns in a round: nothing is gone after one
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--databases", default="sqlite,postgresql")
     options = parser.parse_args()
     found: dict[str, Any] = {}
@@ -109,11 +111,12 @@ def measured(bucket: str, url: str, objects: int, rounds: int, partitions: int) 
     took: dict[str, list[tuple[Took, Took]]] = {"list": [], "sweep": []}
     for number in range(rounds):
         going = rows(objects, number * objects, partitions=partitions)
-        ours = [f"here/{repo.prefix}{address}" for address in going["address"].to_pylist()]
-        theirs = sorted(key.replace("here/", "there/", 1) for key in ours)
+        ours = sorted(f"here/{repo.prefix}{address}" for address in going["address"].to_pylist())
+        theirs = [key.replace("here/", "there/", 1) for key in ours]
         plan = planned(repo, going)
-        upload(client, [*ours, *theirs])
-        took["list"].append(turns(number, partial(listed, repo, objects), partial(pages, client, objects)))
+        upload(client, [key for pair in zip(ours, theirs, strict=True) for key in pair])
+        for turn in range(LISTINGS):
+            took["list"].append(turns(turn, partial(listed, repo, objects), partial(pages, client, objects)))
         took["sweep"].append(turns(number, partial(swept, repo, plan), partial(deleted, client, theirs)))
         assert not any(one.num_rows for one in repo.store.list(f"{repo.prefix}branches/"))
     return {what: compared(some, objects) for what, some in took.items()}
@@ -128,13 +131,13 @@ def turns(number: int, ours: Callable[[], Took], theirs: Callable[[], Took]) -> 
 
 
 def compared(some: list[tuple[Took, Took]], objects: int) -> dict[str, Any]:
-    """The median of each side, of what a round took; rounds stand beside."""
+    """The median of each side, and of the ratios of those who took turns; every turn stands beside."""
     ours, theirs = (median(one[side].seconds for one in some) for side in (0, 1))
     cpu, loop_cpu = (min(one[side].cpu for one in some) for side in (0, 1))
     return {
         "ours_per_second": round(objects / ours),
         "loop_per_second": round(objects / theirs),
-        "rate": round(theirs / ours, 2),
+        "rate": round(median(other.seconds / one.seconds for one, other in some), 2),
         "cpu_us": round(cpu / objects * 1e6, 1),
         "loop_cpu_us": round(loop_cpu / objects * 1e6, 1),
         "every_round": [[one.seconds, other.seconds] for one, other in some],

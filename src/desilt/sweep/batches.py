@@ -3,13 +3,19 @@
 A batch is known by its number. Its tombstones and its write-ahead record come in
 one transaction, its results in another: killed at any point and done again, it
 goes on from the last of the two, and sweeping twice is sweeping once.
+
+A store behind a network is waited for, mostly: there the next batch is condemned while the last one is removed.
 """
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +28,7 @@ from desilt.records import ledger
 from desilt.records.ledger import BatchRow
 from desilt.records.locks import Lock
 from desilt.records.removals import State
-from desilt.repository.gate import Batch, Held
+from desilt.repository.gate import Batch, Held, Safety
 from desilt.repository.handle import Access
 from desilt.repository.protocol import Repository
 from desilt.runs import plan_files
@@ -44,6 +50,17 @@ USUAL = {
 }
 ROWS_TO_A_REMOVAL = 20  # as long as it takes to judge so many, where a delete takes no time at all
 log = logger(__name__)
+
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True, slots=True)
+class Condemned:
+    """A batch that was condemned, and of which nothing was removed since."""
+
+    back: Mapping[str, str]  # what is held again: by address, by what
+    at: float  # before the transaction that condemned it
+    again: bool  # an earlier try had begun with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +122,45 @@ def sweep_piece(piece: SweepPiece) -> int:
     with under_way(plan.run):  # an executor has not heard of it
         rows = plan_rows(repository, piece)
         held = repository.gate.held(plan.run, plan.evidence.revision, plan.relies_on)
-        asked, since = 0, plan.evidence.revision
-        for number, some in batches(rows, piece):
-            batch = Batch(plan.run, number, some, since)
-            try:
-                asked += sweep_batch(repository, piece.lock, plan, batch, held, piece.per_second)
-            except BatchOver:  # by another try of this very piece: Spark gives one out again that is slow, or lost
-                asked += asked_by_another(repository, batch)
-    return asked
+        since = plan.evidence.revision
+        every = (Batch(plan.run, number, some, since) for number, some in batches(rows, piece))
+        if may_go_ahead(repository, piece):
+            return one_ahead(repository, piece, held, every)
+        return sum(
+            unless_over(repository, batch, sweep_batch, repository, piece.lock, plan, batch, held, piece.per_second)
+            for batch in every
+        )
+
+
+def may_go_ahead(repository: Repository, piece: SweepPiece) -> bool:
+    """Whether batches may be condemned while the one before is removed.
+
+    Only where that holds however long the objects stay: a look that grows old would not. Nor does anything wait
+    condemned for copies into the trash, or for a budget.
+    """
+    atomic, far = repository.gate.safety is Safety.ATOMIC, not repository.store.moves_cheaply
+    return atomic and far and piece.plan.action is Action.DELETE and piece.per_second is None
+
+
+def one_ahead(repository: Repository, piece: SweepPiece, held: Held, every: Iterable[Batch]) -> int:
+    """Sweep all batches, each condemned while the one before it is removed; how many objects were asked for."""
+    asked, lock, plan = 0, piece.lock, piece.plan
+    last: Future[int] | None = None
+    with ThreadPoolExecutor(1) as beside:  # whatever ends this waits for the batch that is being removed
+        for batch in every:
+            begun = unless_over(repository, batch, condemn_batch, repository, lock, plan, batch, held)
+            asked += last.result() if last is not None else 0
+            rest = partial(unless_over, repository, batch, remove_batch, repository, lock, plan, batch, begun)
+            last = beside.submit(copy_context().run, rest)  # logged as what it belongs to
+        return asked + (last.result() if last is not None else 0)
+
+
+def unless_over(repository: Repository, batch: Batch, work: Callable[..., Told], *given: object) -> Told | int:
+    """What ``work`` tells; if another try has ended the batch meanwhile, how many objects that one asked for."""
+    try:
+        return work(*given)
+    except BatchOver:  # by another try of this very piece: Spark gives one out again that is slow, or lost
+        return asked_by_another(repository, batch)
 
 
 def asked_by_another(repository: Repository, batch: Batch) -> int:
@@ -134,6 +182,12 @@ def sweep_batch(
     repository: Repository, lock: Lock, plan: Plan, batch: Batch, held: Held, per_second: int | None = None
 ) -> int:
     """One batch, from where it was left; how many objects were asked for."""
+    begun = condemn_batch(repository, lock, plan, batch, held)
+    return remove_batch(repository, lock, plan, batch, begun, per_second)
+
+
+def condemn_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, held: Held) -> Condemned | int:
+    """The first half: nothing is removed yet. If all of it is done, how many objects were asked for."""
     gate = repository.gate
     with repository.records.read() as tx:
         known = ledger.batch(tx, repository.uid, batch.run, batch.number)
@@ -143,7 +197,17 @@ def sweep_batch(
     began = now()
     back = gate.condemn(batch, held, plan.relies_on, lock)
     log.debug("batch %s: %s condemned, %s held again", batch.number, len(batch.rows) - len(back), len(back))
-    sure = Sure(lambda: gate.sure(batch, lock), since=began)
+    return Condemned(back, began, again=known is not None)
+
+
+def remove_batch(
+    repository: Repository, lock: Lock, plan: Plan, batch: Batch, begun: Condemned | int, per_second: int | None = None
+) -> int:
+    """The second half, of what is condemned by now; how many objects were asked for."""
+    if isinstance(begun, int):
+        return begun
+    gate, back = repository.gate, begun.back
+    sure = Sure(lambda: gate.sure(batch, lock), since=begun.at)
     folder = Folder(repository.store, repository.prefix, run_of(plan))
     asked = [address for address in batch.rows["address"].to_pylist() if address not in back]
     trash = [folder.trash + address for address in asked] if plan.action is Action.TRASH else None
@@ -155,7 +219,7 @@ def sweep_batch(
         outcomes = purging.remove(keys, sure=sure, budget=budget) if keys else []
     else:
         outcomes = delete(repository.store, keys, trash=trash, sure=sure, budget=budget) if keys else []
-    if known is not None:  # cut off once: what it condemned then and is gone by now, it removed
+    if begun.again:  # cut off once: what it condemned then and is gone by now, it removed
         outcomes = [Outcome(one.key, Result.REMOVED) if one.result is Result.GONE else one for one in outcomes]
     file = f"{batch.number:08d}-{secrets.token_hex(4)}.parquet"
     usual = USUAL[plan.action]
