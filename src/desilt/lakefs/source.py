@@ -24,8 +24,8 @@ from desilt.inventory import listing
 from desilt.inventory.listing import Inventory, Span
 from desilt.lakefs import history, server_rules, sightings, staged, tables, unlisted
 from desilt.lakefs.core import PREFIX, LakefsCore
+from desilt.lakefs.inquiry import Inquiry
 from desilt.lakefs.layout import DATA, GROUP
-from desilt.lakefs.look import Look
 from desilt.lakefs.unlisted import Head, Sizes
 from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Snapshot
@@ -48,7 +48,7 @@ class LakefsSource:
 
     def __init__(self, core: LakefsCore, executor: Executor) -> None:
         self._core, self._executor = core, executor
-        self._looked: tuple[Snapshot, Look] | None = None
+        self._inquired: tuple[Snapshot, Inquiry] | None = None
         self._sizes_outside: dict[str, Sizes] = {}  # by range
 
     # ---- what holds
@@ -119,20 +119,20 @@ class LakefsSource:
             placed,
             rows,
             outside=lambda name, sizes: self._outside(lists.ranges[name], sizes),
-            look=self._look(seen),
+            inquiry=self._inquiry(seen),
         )
 
     @property
     def seconds_looked(self) -> float:
         """How long it took to ask branches, the last time that they were."""
-        return self._looked[1].seconds if self._looked else 0.0
+        return self._inquired[1].seconds if self._inquired else 0.0
 
-    def _look(self, seen: Snapshot) -> Look:
+    def _inquiry(self, seen: Snapshot) -> Inquiry:
         """What branches were asked for since ``seen`` was: each once."""
-        if self._looked is None or self._looked[0] is not seen:
+        if self._inquired is None or self._inquired[0] is not seen:
             heads = {branch.name: branch.head for branch in seen.branches}
-            self._looked = seen, Look(self._core, heads)
-        return self._looked[1]
+            self._inquired = seen, Inquiry(self._core, heads)
+        return self._inquired[1]
 
     def _outside(self, listed: RangeData, sizes: Sizes) -> list[str]:
         """The paths of a range's entries over objects elsewhere that have one of ``sizes``; most have none."""

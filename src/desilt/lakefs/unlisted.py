@@ -25,7 +25,7 @@ from desilt.columns.hashing import address_hash
 from desilt.domain.entry import decode_path
 from desilt.lakefs.branches import PAGE
 from desilt.lakefs.core import LakefsCore
-from desilt.lakefs.look import AT_ONCE, Look
+from desilt.lakefs.inquiry import AT_ONCE, Inquiry
 from desilt.logs import logger
 from desilt.objects.store import ObjectStore
 
@@ -57,35 +57,35 @@ def served(
     rows: pa.Table,
     *,
     outside: Outside,
-    look: Look,
+    inquiry: Inquiry,
 ) -> pa.Array:
     """Of candidates, as PLAN, the addresses that some branch serves, and not because its commit has them."""
     if not rows.num_rows:
         return pa.array([], pa.string())
     wanted, entries = rows["address"].combine_chunks(), _Entries(core.store, heads, files)
     if core.blockstore == LISTED_WHOLE:
-        return _listed(core, [head.branch for head in heads], wanted, entries, look)
+        return _listed(core, [head.branch for head in heads], wanted, entries, inquiry)
     sizes, how_many = np.unique(rows["size_bytes"].to_numpy(), return_counts=True)
     alike = _Alike(sizes, sizes[how_many == 1], wanted)
-    besides = set(entries.paths_outside(sizes, outside)) | set(_changed_to(look, set(sizes.tolist())))
+    besides = set(entries.paths_outside(sizes, outside)) | set(_changed_to(inquiry, set(sizes.tolist())))
     more, counts = Counter(branch for branch, _ in besides), entries.count(alike)
     whole = {
         head.branch
         for head in heads
         if sum(counts[name] for name in head.ranges) + more[head.branch] > head.pages
-        or look.changed.get(head.branch, ()) is None
+        or inquiry.changed.get(head.branch, ()) is None
     }
     pairs = sorted({*entries.paths(alike, except_of=whole), *(one for one in besides if one[0] not in whole)})
     log.info("%s paths are asked for, %s branches listed", len(pairs), len(whole))
     with ThreadPoolExecutor(AT_ONCE) as threads:
         answers = threads.map(lambda pair: core.server.served(*pair), pairs)
         found = [answer.address for answer in answers if answer is not None]
-    return pa.concat_arrays([_among(core, found, wanted), _listed(core, sorted(whole), wanted, entries, look)])
+    return pa.concat_arrays([_among(core, found, wanted), _listed(core, sorted(whole), wanted, entries, inquiry)])
 
 
-def _changed_to(look: Look, sizes: Container[int]) -> Iterator[tuple[str, str]]:
+def _changed_to(inquiry: Inquiry, sizes: Container[int]) -> Iterator[tuple[str, str]]:
     """Branch and path of what was put somewhere, and has one of ``sizes``."""
-    for branch, changes in look.changed.items():
+    for branch, changes in inquiry.changed.items():
         yield from ((branch, path) for path, size in changes or () if size is None or size in sizes)
 
 
@@ -171,11 +171,13 @@ def _flags(addresses: pa.ChunkedArray | pa.Array, wanted: pa.Array) -> Flags:
     return found
 
 
-def _listed(core: LakefsCore, branches: Sequence[str], wanted: pa.Array, entries: _Entries, look: Look) -> pa.Array:
+def _listed(
+    core: LakefsCore, branches: Sequence[str], wanted: pa.Array, entries: _Entries, inquiry: Inquiry
+) -> pa.Array:
     """Of ``wanted``, what is served anywhere on ``branches``."""
     if not branches:
         return pa.array([], pa.string())
-    there = wanted.filter(pa.array(np.isin(address_hash(wanted), look.listed(branches))))
+    there = wanted.filter(pa.array(np.isin(address_hash(wanted), inquiry.listed(branches))))
     committed = entries.having(there)
     theirs = pa.array(sorted({address for _, _, address in committed}), pa.string())
     is_theirs = pc.is_in(there, value_set=theirs)

@@ -21,7 +21,7 @@ Change = tuple[str, int | None]  # a path, and the size of what was put there
 Changed = Mapping[str, Sequence[Change] | None]  # by branch; None: it must be listed
 
 
-class Look:
+class Inquiry:
     """Branches with the commits that they were seen at."""
 
     def __init__(self, core: LakefsCore, heads: Mapping[str, str]) -> None:
