@@ -20,8 +20,9 @@ from desilt.columns.schemas import MOMENT, PLAN
 from desilt.domain.address import uid
 from desilt.errors import Conflict, OtherRecords, PolicyReplaced, RecordsOutdated
 from desilt.executors.executor import HERE
-from desilt.lakefs import gate, unlisted
+from desilt.lakefs import gate, held, history, unlisted
 from desilt.lakefs.adoption import adopt
+from desilt.lakefs.source import LakefsSource
 from desilt.records.holds import HoldKind
 from desilt.repository.gate import Reliance
 from desilt.repository.opening import Opened
@@ -197,6 +198,22 @@ def test_what_is_staged_is_kept_though_the_server_loses_its_own_list(here):
     here.api.gc.run(confirm=True, max_share=1)
     assert kept in here.stored()
     assert lost not in here.stored()
+
+
+@pytest.mark.parametrize("alone", ["the server's list", "what branches serve"])
+def test_what_is_staged_after_the_plan_is_kept_by_either_way_of_looking(here, monkeypatch, alone):
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    lost = garbage(here, b"lost")
+    here.wait(3 * DAY)
+    planned = here.api.gc.plan()
+    stage(here, "main", "back", lost, b"lost")
+    if alone == "the server's list":
+        monkeypatch.setattr(LakefsSource, "served", lambda *_: pa.array([], pa.string()))
+    else:
+        monkeypatch.setattr(held, "staged_now", lambda _: pa.array([], pa.string()))
+    assert sweeps_all(planned).swept.held_again == 1
+    assert lost in here.stored()
 
 
 def test_at_more_paths_than_a_listing_has_pages_branches_are_listed(bucket):
@@ -565,6 +582,16 @@ def test_a_branch_that_somebody_works_on_since_the_plan_stays(here, work):
     work(here)
     sweeps_all(planned)
     assert "tmp-1" in {one["id"] for one in here.ask("GET", "branches")["results"]}
+
+
+def test_the_default_branch_is_not_deleted_whatever_a_policy_matches(here):
+    here.upload("main", "a", b"1")
+    here.subject.commit("main", "first")
+    assert history.protects(here.repository._core, "main") == "it is the default branch"
+    everything = {"rules": {}, "branches": [{"match": "*", "idle_days": 30}]}
+    here.api.lifecycle.plan(policy=everything)
+    here.wait(40 * DAY)
+    assert here.api.lifecycle.plan(policy=everything).report.refs == {}
 
 
 # ---- records
