@@ -17,6 +17,7 @@ Numbers = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
 SLOTS = 16  # more fields than any table has
+FEW = 8
 WIDTHS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -72,7 +73,7 @@ class Strides:
 
     def tables(self, at: Ints) -> "FlatColumn":
         """The tables that begin at ``at``."""
-        vtables, which = np.unique(at - self._signed(at), return_inverse=True)
+        vtables, which = _distinct(at - self._signed(at))
         lengths, sizes = self.ints(vtables, 2), self.ints(vtables + 2, 2)
         if (lengths < 4).any() or (lengths % 2).any() or (vtables + lengths > self.end).any():
             raise Malformed("a vtable is longer than there is room")
@@ -141,6 +142,20 @@ class FlatColumn:
         """The tables in a field that is a vector of them, and how many each has."""
         starts, counts = self.vectors(slot, 4)
         return self.strides.tables(self.strides.targets(self.strides.spread(starts, counts, 4))), counts
+
+
+def _distinct(values: Ints) -> tuple[Ints, Ints]:
+    """Each value once, and which of them each is; quickest where there are few, as with vtables."""
+    found: list[int] = []
+    which = np.full(len(values), -1, np.int64)
+    while len(found) < FEW:
+        left = which < 0
+        if not left.any():
+            return np.array(found, np.int64), which
+        found.append(int(values[left.argmax()]))
+        which[values == found[-1]] = len(found) - 1
+    several, places = np.unique(values, return_inverse=True)
+    return several, places
 
 
 def _no_rows(width: int) -> Bytes:
