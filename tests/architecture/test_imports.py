@@ -36,6 +36,7 @@ ALLOWED = {
     "repository": DATA,
     "lake": SEAM,
     "lakefs": SEAM,
+    "icechunk": SEAM,
     "runs": {*SEAM, "__version__"},
     "render": {*BASE, "runs"},
     "sweep": {*SEAM, "runs"},

@@ -13,12 +13,15 @@ from desilt import errors
 from desilt.errors import (
     CorruptTable,
     Damaged,
+    DamagedAsset,
     DamagedRun,
     DamagedWatermark,
     DesiltError,
+    MissingAsset,
     MissingTable,
     NotReadBack,
     PlanOutdated,
+    UnknownAsset,
     WrongClock,
     WrongTime,
 )
@@ -102,6 +105,9 @@ def test_every_exit_code_is_explained(exit_code):
     [
         (CorruptTable("r1", "a block's checksum is wrong"), "restore this file from a copy, nothing was read from it"),
         (MissingTable("r1"), "restore this file from a copy, nothing was read from it"),
+        (DamagedAsset("manifests/A", "it is cut off"), "restore this file from a copy, nothing was read from it"),
+        (MissingAsset("manifests/A"), "restore this file from a copy, nothing was read from it"),
+        (UnknownAsset("manifests/A", "it has format 3"), "upgrade desilt, nothing was read from it"),
         (DamagedRun("plan.json", "is not JSON"), "plan again"),
         (DamagedWatermark("last.json", "it is missing"), "pass --full to look at everything again"),
         (NotReadBack("cache.parquet"), "run again"),

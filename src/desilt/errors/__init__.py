@@ -24,6 +24,9 @@
     │   ├── Damaged             a file, by name
     │   │   ├── CorruptTable    a range or metarange: restore it from a copy
     │   │   │   └── MissingTable    its file is not there
+    │   │   ├── DamagedAsset    a file of an Icechunk repository: restore it from a copy
+    │   │   │   ├── MissingAsset    it is not there
+    │   │   │   └── UnknownAsset    of a version or a kind that is not known: upgrade desilt
     │   │   ├── DamagedInventory    one that was supplied: take another
     │   │   ├── DamagedRun      a file of a run: plan again
     │   │   ├── DamagedWatermark    where the last run ended: pass --full
@@ -105,11 +108,14 @@ from desilt.errors.conflicts import (
 from desilt.errors.damaged import (
     CorruptTable,
     Damaged,
+    DamagedAsset,
     DamagedInventory,
     DamagedRun,
     DamagedWatermark,
+    MissingAsset,
     MissingTable,
     NotReadBack,
+    UnknownAsset,
 )
 from desilt.errors.outdated import (
     EditedSince,
@@ -158,6 +164,7 @@ __all__ = [
     "Conflict",
     "CorruptTable",
     "Damaged",
+    "DamagedAsset",
     "DamagedInventory",
     "DamagedRun",
     "DamagedWatermark",
@@ -176,6 +183,7 @@ __all__ = [
     "JournalBroken",
     "Locked",
     "MergeConflict",
+    "MissingAsset",
     "MissingRight",
     "MissingTable",
     "NewerSchema",
@@ -205,6 +213,7 @@ __all__ = [
     "TooFast",
     "TooMany",
     "TooMuch",
+    "UnknownAsset",
     "Unreadable",
     "WentBack",
     "WorkFailed",

@@ -28,6 +28,31 @@ class MissingTable(CorruptTable):
         super().__init__(name, "its file is missing")
 
 
+class DamagedAsset(Damaged):
+    """A snapshot, a manifest, a log or a ref of an Icechunk repository."""
+
+    code = "damaged-asset"
+
+    def __init__(self, name: str, reason: str, way_out: str = "restore this file from a copy") -> None:
+        super().__init__(name, reason, f"{name} cannot be relied on: {reason}; {way_out}, nothing was read from it")
+
+
+class MissingAsset(DamagedAsset):
+    code = "missing-asset"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "the file is missing")
+
+
+class UnknownAsset(DamagedAsset):
+    """Nothing may be wrong with it: it is newer than we are, or was made by something else."""
+
+    code = "unknown-asset"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason, "upgrade desilt")
+
+
 class DamagedInventory(Damaged):
     code = "damaged-inventory"
 

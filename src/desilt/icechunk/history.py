@@ -1,0 +1,135 @@
+"""All refs of a repository and all snapshots they reach, of either format; whole, or an error.
+
+A repository of format 2 has the file ``repo``, and whatever it had of format 1 no longer counts. In format 1 each
+ref is a file, and a snapshot's own file names its parent. That there is no repository, that it lost all of
+its refs, and that it cannot be read are three answers.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Protocol
+
+from desilt.domain.history import Commit
+from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
+from desilt.icechunk import refs, repo_info, states
+from desilt.icechunk.container import AssetKind, opened
+from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
+from desilt.icechunk.refs import RefFiles
+from desilt.icechunk.repo_info import RepoInfo
+from desilt.icechunk.states import SnapshotFile
+from desilt.objects.store import ObjectStore
+from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
+
+MAIN = "main"  # which the library lets nobody delete
+UNKNOWN = 0  # moves of refs, which nobody counts
+
+
+class AnySnapshot(Protocol):
+    """What both formats say of a snapshot."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def parent(self) -> str | None: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IcechunkHistory:
+    """A repository at one moment."""
+
+    format: int
+    seen: Snapshot  # whole, as ``checked`` has it; in format 2 with snapshots that no ref reaches
+    deleted_tags: frozenset[str]
+    pruned: Mapping[str, tuple[str, ...]]  # by snapshot, where there are any: others whose logs it needs
+    files: Mapping[str, SnapshotFile]  # those that were read: all in format 1, none in 2
+
+
+def history(store: ObjectStore) -> IcechunkHistory:
+    """All that refs reach, and refs."""
+    try:
+        data = store.get(REPO)
+    except NotFound:
+        return _of_files(store)
+    info = repo_info.read(opened(data, AssetKind.REPO, REPO))
+    mark = hashlib.sha256(data).hexdigest()
+    pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
+    return IcechunkHistory(2, _seen(info, info.snapshots, mark), info.deleted_tags, pruned, {})
+
+
+def _of_files(store: ObjectStore) -> IcechunkHistory:
+    found = refs.read(store)
+    if _any(store, f"{OVERWRITTEN}{REPO}."):  # refs that an upgrade left behind are of a past that is over
+        raise MissingAsset(REPO)
+    if not found.branches and not found.tags:
+        if any(_any(store, folder) for folder in (SNAPSHOTS, MANIFESTS, REFS)):
+            raise Unreadable(
+                f"the Icechunk repository at {store.uri} has no refs any more, though it has snapshots or manifests; "
+                "restore `repo` or `refs/` from a copy"
+            )
+        raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
+    files = _reached(store, {*found.branches.values(), *found.tags.values()})
+    said = [(name, *sorted(refs.items())) for name, refs in (("branches", found.branches), ("tags", found.tags))]
+    parents = sorted((one.id, one.parent or "") for one in files.values())
+    mark = hashlib.sha256(json.dumps([said, parents]).encode()).hexdigest()
+    return IcechunkHistory(1, _seen(found, files.values(), mark), found.deleted_tags, {}, files)
+
+
+def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]:
+    """The files of ``tips`` and of all that they descend from."""
+    files: dict[str, SnapshotFile] = {}
+    ahead = sorted(tips)
+    while ahead:
+        name = ahead.pop()
+        if name in files:
+            continue
+        files[name] = one = states.fetch(store, name)
+        if one.format != 1:  # which has its parent in `repo`, and would look like a first one
+            raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+        if one.parent is not None:
+            ahead.append(one.parent)
+    return files
+
+
+def _seen(found: RefFiles | RepoInfo, listed: Iterable[AnySnapshot], mark: str) -> Snapshot:
+    by_id = {one.id: one for one in listed}
+    commits: dict[str, Commit] = {}
+    for name in _parents_first(by_id):
+        one = by_id[name]
+        below = commits[one.parent].generation if one.parent is not None else 0
+        commits[name] = Commit(
+            id=name,
+            parents=() if one.parent is None else (one.parent,),
+            metarange=name,
+            created_at=one.created_at,
+            committer="",
+            message=one.message,
+            metadata={
+                key: value if isinstance(value, str) else json.dumps(value) for key, value in one.metadata.items()
+            },
+            generation=below + 1,
+        )
+    branches = [Branch(name, name, head, commits[head].created_at) for name, head in sorted(found.branches.items())]
+    tags = [Tag(name, target, commits[target].created_at) for name, target in sorted(found.tags.items())]
+    return checked(Snapshot(Revision(UNKNOWN, mark), MAIN, commits, tuple(branches), tuple(tags), holds=()))
+
+
+def _parents_first(by_id: Mapping[str, AnySnapshot]) -> list[str]:
+    parents = {one.id: [one.parent] if one.parent is not None else [] for one in by_id.values()}
+    try:
+        return list(TopologicalSorter(parents).static_order())
+    except CycleError as fault:
+        raise DamagedAsset(f"{SNAPSHOTS}{fault.args[1][0]}", "it descends from itself") from None
+
+
+def _any(store: ObjectStore, folder: str) -> bool:
+    return any(batch.num_rows for batch in store.list(folder))

@@ -1,0 +1,191 @@
+"""Manifests: which chunks arrays consist of, by the column.
+
+A chunk is *native* (an object of the repository, or a part of one), *inline* (in the manifest itself), or *virtual*
+(a part of a file elsewhere, which nobody here removes). A reference that is none of these, or two, is refused:
+not to know what it refers to is not to know what is garbage.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.errors import DamagedAsset
+from desilt.icechunk.buffer import FlatTable, root
+from desilt.icechunk.container import Asset, AssetKind, blaming, fetched, refuse_beyond
+from desilt.icechunk.ids import ID_BYTES, NODE_BYTES, name_of
+from desilt.icechunk.layout import MANIFESTS
+from desilt.icechunk.locations import compressed, plain
+from desilt.icechunk.states import ListedManifest
+from desilt.icechunk.strides import Bytes, Flags, FlatColumn, Ints, Strides
+from desilt.objects.store import ObjectStore
+from desilt.sstable.varint import Malformed
+
+REFERENCES = pa.schema(
+    [
+        ("node", pa.binary(NODE_BYTES)),  # the array
+        ("index", pa.list_(pa.uint32())),  # which of its chunks
+        ("kind", pa.dictionary(pa.int8(), pa.string())),  # native, inline or virtual
+        ("chunk", pa.binary(ID_BYTES)),  # null unless native
+        ("offset", pa.uint64()),
+        ("length", pa.uint64()),
+        ("location", pa.string()),  # null unless virtual and asked for
+    ]
+)
+"""One row per reference: one chunk of one array, once. Many may be parts of one object."""
+
+NATIVE, INLINE, VIRTUAL = range(3)
+KIND_NAMES = pa.array(["native", "inline", "virtual"])
+
+ID, ARRAYS, DICTIONARY, ALGORITHM, MANIFEST_SLOTS = *range(4), 4
+NODE, REFS, ARRAY_SLOTS = 0, 1, 2
+INDEX, INLINED, OFFSET, LENGTH, CHUNK, LOCATION, _ETAG, _MODIFIED, COMPRESSED, REF_SLOTS = *range(9), 9
+WAYS = (0, 1)  # of compressing locations: none, zstd with a dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """The references of one manifest, looked over: each is of one kind, and none is there twice."""
+
+    asset: Asset
+    table: FlatTable
+    refs: FlatColumn
+    nodes: Bytes  # rows of eight bytes
+    counts: Ints  # of references, by node
+    ranks: Ints  # numbers in an index, by node
+    index: Ints  # where each one's index begins
+    kinds: Ints
+
+    def __len__(self) -> int:
+        return len(self.refs)
+
+    @property
+    def native(self) -> Ints:
+        rows: Ints = np.flatnonzero(self.kinds == NATIVE)
+        return rows
+
+
+def fetch(store: ObjectStore, listed: ListedManifest) -> ManifestFile:
+    """The manifest that a snapshot lists, with as many references as it says."""
+    found = read(fetched(store, f"{MANIFESTS}{listed.id}", AssetKind.MANIFEST), listed.id)
+    if len(found) != listed.references:
+        raise DamagedAsset(
+            found.asset.name, f"a snapshot says that it has {listed.references:,} references, and it has {len(found):,}"
+        )
+    return found
+
+
+def read(asset: Asset, manifest: str) -> ManifestFile:
+    """The manifest of that name; one that has another inside is damaged."""
+    with blaming(asset.name):
+        table = root(asset.content)
+        if (found := name_of(table.struct(ID, ID_BYTES))) != manifest:
+            raise Malformed(f"it is the manifest {found}, under another name")
+        way = table.number(ALGORITHM, 1, default=1)
+        strides = Strides(asset.content)
+        arrays, _ = strides.tables(np.array([table.at])).tables(ARRAYS)
+        refs, counts = arrays.tables(REFS)
+        refuse_beyond(asset, table.beyond(MANIFEST_SLOTS), "a manifest")
+        refuse_beyond(asset, arrays.beyond(ARRAY_SLOTS) or refs.beyond(REF_SLOTS), "a chunk")
+        refuse_beyond(asset, way not in WAYS, "a location")
+        nodes = strides.structs(arrays.places(NODE, NODE_BYTES), NODE_BYTES)
+        _check_ascending(nodes.view(">u8").astype(np.uint64), np.array([len(nodes)]), "an array")
+        index, ranks = _indexes(refs, counts)
+        return ManifestFile(asset, table, refs, nodes, counts, ranks, index, _kinds(refs))
+
+
+def native_ids(manifest: ManifestFile) -> pa.FixedSizeBinaryArray:
+    """The objects it refers to; one that it refers to often is there as often."""
+    with blaming(manifest.asset.name):
+        raw = manifest.refs.strides.structs(manifest.refs.places(CHUNK, ID_BYTES, manifest.native), ID_BYTES)
+    return _fixed(raw)
+
+
+def references(manifest: ManifestFile, *, locations: bool = False) -> pa.Table:
+    """All of it, as :data:`REFERENCES`, in the order of arrays and indexes."""
+    with blaming(manifest.asset.name):
+        refs, strides, count = manifest.refs, manifest.refs.strides, len(manifest)
+        ranks = np.repeat(manifest.ranks, manifest.counts)
+        numbers = strides.ints(strides.spread(manifest.index, ranks, 4), 4).astype(np.uint32)
+        chunks = native_ids(manifest)
+        order = np.full(count, -1)
+        order[manifest.native] = np.arange(len(manifest.native))
+        lengths = refs.numbers(LENGTH, 8)
+        inlined = np.flatnonzero(manifest.kinds == INLINE)
+        lengths[inlined] = refs.vectors(INLINED, 1, inlined)[1].astype(np.uint64)
+        columns = [
+            _fixed(np.repeat(manifest.nodes, manifest.counts, axis=0)),
+            pa.ListArray.from_arrays(np.append(0, np.cumsum(ranks)).astype(np.int32), numbers),
+            pa.DictionaryArray.from_arrays(manifest.kinds.astype(np.int8), KIND_NAMES),
+            chunks.take(pa.array(order, mask=order < 0)),
+            refs.numbers(OFFSET, 8),
+            lengths,
+            _locations(manifest) if locations else pa.nulls(count, pa.string()),
+        ]
+        return pa.table(columns, schema=REFERENCES)
+
+
+def _kinds(refs: FlatColumn) -> Ints:
+    virtual = refs.has(LOCATION) | refs.has(COMPRESSED)
+    ways: list[Flags] = [refs.has(CHUNK), refs.has(INLINED), virtual]
+    if (np.sum(ways, axis=0) != 1).any() or (refs.has(LOCATION) & refs.has(COMPRESSED)).any():
+        raise Malformed("a chunk is neither in the repository, in the manifest nor elsewhere, or is in two places")
+    kinds: Ints = np.select(ways, [NATIVE, INLINE, VIRTUAL], -1)
+    return kinds
+
+
+def _indexes(refs: FlatColumn, counts: Ints) -> tuple[Ints, Ints]:
+    """Where each index begins, and how many numbers each array's have; in order, and none twice."""
+    starts, sizes = refs.vectors(INDEX, 4)
+    first = np.minimum(np.cumsum(counts) - counts, max(len(sizes) - 1, 0))
+    ranks: Ints = np.where(counts > 0, sizes[first], 0) if len(sizes) else np.zeros(len(counts), np.int64)
+    if (np.repeat(ranks, counts) != sizes).any():
+        raise Malformed("chunks of one array have indexes of different lengths")
+    bounds = np.append(0, np.cumsum(counts))
+    for rank in np.unique(ranks):  # most manifests are of one array
+        of_rank = np.flatnonzero(ranks == rank)
+        rows = np.concatenate([np.arange(bounds[one], bounds[one + 1]) for one in of_rank])
+        places = refs.strides.spread(starts[rows], sizes[rows], 4)
+        _check_ascending(refs.strides.numbers(places, 4).reshape(len(rows), int(rank)), counts[of_rank], "a chunk")
+    return starts, ranks
+
+
+def _check_ascending(rows: "np.ndarray[tuple[int, ...], np.dtype[np.uint64]]", counts: Ints, what: str) -> None:
+    """Within each run of ``counts`` rows, every row is greater than the one before it."""
+    if len(rows) < 2:
+        return
+    before, after = rows[:-1], rows[1:]
+    greater, equal = np.zeros(len(after), np.bool_), np.ones(len(after), np.bool_)
+    for column in range(rows.shape[1]):
+        greater |= equal & (after[:, column] > before[:, column])
+        equal &= after[:, column] == before[:, column]
+    first = np.cumsum(counts)[:-1] - 1
+    greater[first[(first >= 0) & (first < len(greater))]] = True  # where another array begins
+    if not greater.all():
+        raise Malformed(f"{what} is there twice, or not in its place")
+
+
+def _locations(manifest: ManifestFile) -> pa.StringArray:
+    """Of virtual chunks, null of others."""
+    refs, found = manifest.refs, pa.nulls(len(manifest), pa.string())
+    rows = np.flatnonzero(refs.has(LOCATION))
+    if len(rows):
+        found = _placed(plain(refs.strides, *refs.vectors(LOCATION, 1, rows)), rows, len(manifest))
+    rows = np.flatnonzero(refs.has(COMPRESSED))
+    if len(rows):
+        dictionary = manifest.table.content(DICTIONARY)
+        texts = compressed(refs.strides, *refs.vectors(COMPRESSED, 1, rows), dictionary)
+        found = pc.coalesce(found, _placed(texts, rows, len(manifest)))
+    return found
+
+
+def _placed(texts: pa.StringArray, rows: Ints, count: int) -> pa.StringArray:
+    order = np.full(count, -1)
+    order[rows] = np.arange(len(rows))
+    return texts.take(pa.array(order, mask=order < 0))
+
+
+def _fixed(rows: Bytes) -> pa.FixedSizeBinaryArray:
+    data = pa.py_buffer(np.ascontiguousarray(rows))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), [None, data])
