@@ -25,7 +25,6 @@ from desilt.runs.steps import Action, EditHistory, TakeCommits, TidyFiles
 from desilt.sweep import commits
 
 BIGGEST = 10
-GC = "gc"  # has no policy of its own
 ROWS_AT_ONCE = 1_000  # a page shows some thousand, however many go
 
 
@@ -67,17 +66,11 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         cutoffs=figures.cutoffs,
         history=figures.history,
         frees=figures.frees,
-        notes=(*figures.notes, *_by_rules(plan)),
+        notes=figures.notes,
         marks=marks_of(repository) if plan.action is Action.MARK else {},
         own={one.what: Amount(one.objects, one.bytes) for one in own},
         bucket_versions=versions.planned(repository, plan),
     )
-
-
-def _by_rules(plan: Plan) -> tuple[str, ...]:
-    """Whose rules let go of what commits have, where it is not the job's own policy that does."""
-    rules, (_, _, said) = plan.evidence.rules, plan.evidence.policy.partition("; ")
-    return (f"What commits have goes by {said}",) if rules and rules.job == GC else ()
 
 
 def marks_of(repository: Repository) -> dict[str, Marks]:

@@ -172,7 +172,7 @@ def mark(work: Work[Options]) -> Mark:
             answer.objects,
             answer.bytes,
             answer.gone,
-            notes=notes(after_all, repository.grace),
+            notes=notes(after_all, committed.kept, repository.grace),
         ),
         (RemoveObjects(answer.files),),
         None  # what commits hold today they may not hold tomorrow
@@ -219,14 +219,17 @@ def policy(repository: Repository, plan: Plan | None = None) -> str:
     return plan.evidence.policy if plan and plan.evidence.rules and plan.evidence.policy.startswith(usual) else usual
 
 
-def notes(after_all: Mapping[Reason, HeldFile], grace: timedelta) -> tuple[str, ...]:
-    late = after_all.get(Reason.YOUNG)
-    if late is None:
-        return ()
-    return (
-        f"{late.rows:,} of the objects that are young were uploaded in parts: they may have come to be there just now, "
-        f"whatever their dates say, and go once a run {grace + CLOCK_MARGIN} before has listed them",
-    )
+def notes(after_all: Mapping[Reason, HeldFile], kept: KeptByRules | None, grace: timedelta) -> tuple[str, ...]:
+    """What else there is to know: what stays for its parts, and whose rules let go of what commits have."""
+    said = []
+    if late := after_all.get(Reason.YOUNG):
+        said.append(
+            f"{late.rows:,} of the objects that are young were uploaded in parts: they may have come to be there just "
+            f"now, whatever their dates say, and go once a run {grace + CLOCK_MARGIN} before has listed them"
+        )
+    if kept is not None:
+        said.append(f"What commits have goes by {kept.text}")
+    return tuple(said)
 
 
 def closed(layout: Layout, grace: timedelta, now: datetime) -> str:
