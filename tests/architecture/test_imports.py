@@ -15,7 +15,7 @@ from syntax import parsed
 
 SOURCE = Path(desilt.__file__).parent
 
-BASE = {"errors", "clock", "domain", "objects", "logs"}
+BASE = {"errors", "clock", "cycles", "domain", "objects", "logs"}
 DATA = {*BASE, "sstable", "columns", "executors", "records", "inventory", "cache"}
 SEAM = {*DATA, "repository"}
 ENGINE = {*SEAM, "runs", "render", "sweep"}
@@ -24,6 +24,7 @@ ENGINE = {*SEAM, "runs", "render", "sweep"}
 ALLOWED = {
     "errors": set(),
     "clock": set(),
+    "cycles": set(),
     "logs": set(),
     "domain": {"errors"},
     "objects": {"errors", "clock", "domain"},

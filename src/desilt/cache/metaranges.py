@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from desilt import cycles
 from desilt.errors import NotFound
 from desilt.executors.executor import Executor
 from desilt.objects import open_store
@@ -50,6 +51,7 @@ class MetarangePiece:
     metaranges: tuple[str, ...]
 
 
+@cycles.left_alone()
 def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> Lists:
     """What ``metaranges`` list; those that lie together there (in time, say) are kept together."""
     wanted = dict.fromkeys(one for one in metaranges if one != EMPTY)

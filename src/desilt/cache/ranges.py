@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt import cycles
 from desilt.cache import growth
 from desilt.cache.known import VERSION, CacheFile, Owner, places, say, sound, word_of
 from desilt.columns.files import HeldFile, put_in_order
@@ -107,6 +108,7 @@ def held(
     return [one.held for one in found]
 
 
+@cycles.left_alone()
 def placed(
     executor: Executor,
     store: ObjectStore,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from desilt.columns.arrays import Flags
 from desilt.columns.hashing import Hashes, address_hash, bucket_of
 from desilt.errors import NotReadBack
 
@@ -25,6 +26,8 @@ MOST = 4096
 HASH = "hash"
 MODULUS = 2**64
 TEXT_BYTES = 1 << 30  # of a column of texts; offsets of 32 bits end at twice as many
+SLOTS_TO_A_HASH = 4  # at least; of fewer, more find theirs taken
+WORTH_SLOTS = 64  # hashes; fewer are searched in no time
 WIDE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
@@ -191,13 +194,32 @@ def part(rows: pa.Table, bucket: Bucket) -> pa.Table:
     return rows.slice(start, np.searchsorted(hashes, last, side="right") - start)
 
 
-def present(hashes: Hashes, held: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which of ``hashes`` are among ``held`` (sorted); it is fastest where ``hashes`` are sorted, or nearly so."""
+def present(hashes: Hashes, held: Hashes) -> Flags:
+    """Which of ``hashes`` are among ``held`` (sorted).
+
+    Held hashes are put into slots by their last bits, and one look tells most of those that are there; only
+    what is not found so is searched for, among the few that found their slot taken. Where few are asked for, all are.
+    """
+    if len(hashes) < len(held) // 4 or len(held) < WORTH_SLOTS:
+        return _searched(hashes, held)
+    last = np.uint64((1 << (SLOTS_TO_A_HASH * len(held)).bit_length()) - 1)
+    slots = np.full(int(last) + 1, held[0])  # no slot is empty: a hash that is there is one that is held
+    mine = held & last
+    slots[mine] = held
+    crowded = held[slots[mine] != held]
+    found: Flags = slots[hashes & last] == hashes
+    rest = np.flatnonzero(~found)
+    few = len(crowded) < len(held) // 2  # else they are alike in their last bits, and would be again
+    found[rest] = present(hashes[rest], crowded) if few else _searched(hashes[rest], crowded)
+    return found
+
+
+def _searched(hashes: Hashes, held: Hashes) -> Flags:
     if not len(held):
         return np.zeros(len(hashes), np.bool_)
     at = np.searchsorted(held, hashes)
     at[at == len(held)] = 0
-    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = held[at] == hashes
+    found: Flags = held[at] == hashes
     return found
 
 

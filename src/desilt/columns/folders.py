@@ -8,12 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.arrays import Flags, Numbers
 from desilt.columns.hashing import layout
 from desilt.columns.layout import Layout
 
 SLASH = ord("/")
-Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
 
 
 def divided(addresses: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from operator import add
 from typing import Any, Generic, Protocol, TypeVar
 
+from desilt.columns import memory
 from desilt.columns.buckets import Bucket, deserved, every
 from desilt.columns.files import Files, HeldFile
 from desilt.errors import Damaged
@@ -22,9 +23,9 @@ from desilt.objects import open_store
 
 Answer = TypeVar("Answer")
 T = TypeVar("T")
-ROWS_AT_ONCE = 1 << 18  # of the largest input, in one bucket: smaller ones cost more calls than they save memory
+ROWS_AT_ONCE = 1 << 19  # of the largest input, in one bucket: smaller ones cost more calls than they save memory
 FEW_PARTS = 32  # up to so many, each bucket is a part
-BUCKETS_TO_A_PART = 4  # where there are very many: each part leaves a file; a million keys of 1 KB fit an array
+BUCKETS_TO_A_PART = 2  # where there are very many: each part leaves a file; a million keys of 1 KB fit an array
 TASKS_TO_A_WORKER = 4  # at most: somebody who watches sees something, and no worker waits long for the last one
 ROWS_TO_A_TASK = 8_000_000  # at least, where every worker has one: to begin a task takes Spark a tenth of a second
 Part = tuple[Bucket, ...]
@@ -101,6 +102,7 @@ def cut(some: Sequence[T], count: int) -> list[tuple[T, ...]]:
 
 def judged(task: Task[Answer]) -> Answer | DamagedFiles:
     """On an executor: the answer to one task."""
+    memory.kept_for_the_next()
     try:
         files = Files(open_store(task.store))
         answers: list[Any] = [task.judge.within(part).judge(files, part) for part in task.parts]

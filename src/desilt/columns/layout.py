@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Flags = npt.NDArray[np.bool_]
-Seconds = npt.NDArray[np.int64]
+from desilt.columns.arrays import Flags, Seconds
 
 
 class Layout(Protocol):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.arrays import Flags, Numbers
 from desilt.columns.buckets import HASH, present
 from desilt.columns.hashing import Hashes
 from desilt.columns.layout import Layout
@@ -15,6 +16,7 @@ from desilt.domain.reason import Reason
 from desilt.domain.times import microseconds
 
 ORDER = list(Reason)
+NOBODYS = np.int8(ORDER.index(Reason.UNREFERENCED))
 HOLDERS = (
     Reason.COMMITTED,
     Reason.STAGED,
@@ -42,14 +44,15 @@ def reasons(
     ``copied_at``, where a database was restored from a copy of then.
     """
     hashes: Hashes = inventory[HASH].to_numpy()
-    found = np.full(len(hashes), ORDER.index(Reason.UNREFERENCED), np.int8)
-    free = np.arange(len(hashes))
+    found = np.full(len(hashes), NOBODYS, np.int8)
+    free: slice | Numbers = slice(None)  # at first all of them, which are not copied
     for reason in HOLDERS:
         if len(held.get(reason, ())):
             theirs = present(hashes[free], held[reason])
-            found[free[theirs]] = ORDER.index(reason)
-            free = free[~theirs]
-    nobodys = pa.array(found == ORDER.index(Reason.UNREFERENCED))
+            found[free] = np.where(theirs, np.int8(ORDER.index(reason)), NOBODYS)
+            free = np.flatnonzero(found == NOBODYS)
+    free = np.flatnonzero(found == NOBODYS)
+    nobodys = pa.array(found == NOBODYS)
     dropped = present(hashes[free], held.get(Reason.DROPPED, np.zeros(0, np.uint64)))
     found[free[dropped]] = ORDER.index(Reason.DROPPED)  # told of what is not young
     rows = inventory.select(["folder", "name", "modified_at"]).filter(nobodys)
@@ -61,13 +64,13 @@ def reasons(
     return found
 
 
-def young(names: pa.Array, modified_at: pa.Array, before: datetime, layout: Layout) -> npt.NDArray[np.bool_]:
+def young(names: pa.Array, modified_at: pa.Array, before: datetime, layout: Layout) -> Flags:
     """Which objects are not from before ``before`` by the store's clock, or by the time in their name.
 
     An object without a time is young.
     """
     limit = microseconds(before)
     stored = pc.fill_null(modified_at.cast(pa.int64()), limit).to_numpy(zero_copy_only=False)
-    by_store: npt.NDArray[np.bool_] = stored >= limit
-    by_name: npt.NDArray[np.bool_] = layout.seconds(names) * 1_000_000 >= limit
+    by_store: Flags = stored >= limit
+    by_name: Flags = layout.seconds(names) * 1_000_000 >= limit
     return by_store | by_name

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from desilt.columns.arrays import Numbers
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import NOBODY, Files, HeldFile
 from desilt.columns.hashing import Hashes
-from desilt.columns.runs import Numbers, runs
+from desilt.columns.runs import runs
 
 NUMBERS = [HASH, "owner", "size_bytes"]
 

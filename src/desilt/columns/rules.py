@@ -16,14 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.arrays import Flags, Numbers
 from desilt.columns.hashing import Hashes
 from desilt.domain.entry import decode_path
 from desilt.domain.reason import Reason
 
 BITS = 8  # flags that are looked at together
 NEVER = np.iinfo(np.int64).min  # a cutoff that nothing is before
-Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

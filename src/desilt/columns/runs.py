@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
+from desilt.columns.arrays import Flags, Numbers
 
 
 @dataclass(frozen=True, slots=True)

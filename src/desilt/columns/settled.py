@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from desilt.columns.folders import Flags, by_folder
+from desilt.columns.arrays import Flags
+from desilt.columns.folders import by_folder
 from desilt.columns.layout import Layout
 
 

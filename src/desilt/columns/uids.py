@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from desilt.columns.arrays import Seconds
 from desilt.columns.hashing import layout
-from desilt.columns.layout import Seconds
 
 DIGITS = np.full(256, -1, np.int8)
 DIGITS[np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)] = np.arange(32)

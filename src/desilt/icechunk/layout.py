@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.columns.layout import Flags, Seconds
+from desilt.columns.arrays import Flags, Seconds
 from desilt.icechunk.ids import NAME
 
 CHUNKS = "chunks/"

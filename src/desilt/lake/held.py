@@ -10,10 +10,10 @@ that somebody may still be uploading it.
 """
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from desilt.cache.ranges import entries_of
+from desilt.columns.arrays import Flags
 from desilt.columns.hashing import Hashes, address_hash
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.times import CLOCK_MARGIN, seconds
@@ -29,7 +29,6 @@ from desilt.repository.policy import check_policy
 from desilt.repository.snapshot import Revision
 from desilt.sstable.ranges import FOLDER as RANGES
 
-Flags = npt.NDArray[np.bool_]
 EVER = -1  # before the first move
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.columns.layout import Flags, Seconds
+from desilt.columns.arrays import Flags, Seconds
 from desilt.columns.uids import UID_CHARACTERS, last_seconds_of, seconds_of
 from desilt.domain import address as names
 from desilt.sstable.ranges import FOLDER as TABLES

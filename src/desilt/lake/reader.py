@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from desilt import cycles
 from desilt.domain.address import PARTITION_AGE
 from desilt.domain.history import Commit
 from desilt.domain.times import moment
@@ -16,6 +17,7 @@ from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Revision, Snapshot, Use, checked
 
 
+@cycles.left_alone()
 def read(tx: Transaction, core: Core, now: datetime, *, uses: bool = False) -> Snapshot:
     """All of it, checked; a hold counts if it does at ``now`` or by the clock."""
     if stray := staging.strays(tx):

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from desilt.cache.ranges import Placed
+from desilt.columns.arrays import Flags
 from desilt.columns.buckets import every
 from desilt.columns.files import Files
 from desilt.columns.hashing import Hashes, address_hash
@@ -34,7 +34,6 @@ from desilt.repository.policy import check_policy, manner
 from desilt.repository.snapshot import Revision, Snapshot
 from desilt.sstable.values import RangeData
 
-Flags = npt.NDArray[np.bool_]
 FRESH_SECONDS = 30.0  # for which a reading counts as one from right before
 CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 

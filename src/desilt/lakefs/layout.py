@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from desilt.columns.layout import Flags, Seconds
+from desilt.columns.arrays import Flags, Seconds
 from desilt.columns.uids import seconds_of
 from desilt.domain.address import PARTITION_AGE
 from desilt.domain.times import EPOCH

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache.ranges import Placed
+from desilt.columns.arrays import Flags
 from desilt.columns.buckets import HASH, Bucket, every
 from desilt.columns.files import Files, among
 from desilt.columns.hashing import address_hash
@@ -31,7 +32,6 @@ from desilt.objects.store import ObjectStore
 
 LISTED_WHOLE = "local"  # the blockstore that keeps whole addresses
 Sizes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Outside = Callable[[str, Sizes], Iterable[str]]  # of a range: the paths of such entries, of those sizes
 log = logger(__name__)
 

@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from desilt.columns.arrays import Flags
 from desilt.objects.store import Outcome
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunRow
@@ -18,8 +17,6 @@ from desilt.records.locks import Lock
 from desilt.records.removals import State, Tombstone
 from desilt.repository.sealed import Sealed
 from desilt.repository.snapshot import Revision
-
-Flags = npt.NDArray[np.bool_]
 
 
 class Safety(StrEnum):

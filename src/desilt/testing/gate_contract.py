@@ -13,6 +13,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
+from desilt.columns.arrays import Flags
 from desilt.columns.schemas import MOMENT, PLAN
 from desilt.errors import FencedOff, WentBack
 from desilt.executors.executor import HERE
@@ -22,7 +23,7 @@ from desilt.records.holds import HoldKind
 from desilt.records.ledger import BatchRow, RunRow, RunState
 from desilt.records.locks import Lock
 from desilt.records.removals import State
-from desilt.repository.gate import Batch, Flags, Held, Reliance, Rules, Safety
+from desilt.repository.gate import Batch, Held, Reliance, Rules, Safety
 from desilt.repository.snapshot import Revision
 from desilt.testing.subject import Subject
 

@@ -63,7 +63,7 @@ def store(tmp_path):
 
 @pytest.fixture(params=[4, 8, ROWS_AT_ONCE], ids="{} rows at once".format)
 def at_once(request, monkeypatch):
-    """Of five hundred rows: 64 buckets in 32 parts, or 128, or all in one."""
+    """Of five hundred rows: 128 buckets in 64 parts, or 64 in 32, or all in one."""
     monkeypatch.setattr(kernel, "ROWS_AT_ONCE", request.param)
     return request.param
 
@@ -86,13 +86,14 @@ def whole(store, file):
     return pq.read_table(pa.BufferReader(store.get(file.key)))[HASH].to_pylist()
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 32, 100])
-def test_every_hash_is_judged_once_in_order_of_buckets(store, width, at_once):
+def test_every_hash_is_judged_once_in_order_of_buckets(store, width):
     files = held(store, "a", 500), held(store, "b", 3)
     executor = Wide(width)
     found = judge_buckets(executor, store.uri, Every(files))
     assert sorted(found) == sorted(whole(store, files[0]) + whole(store, files[1]))
-    assert executor.pieces == min(width, 1 if at_once == ROWS_AT_ONCE else 32)
+    assert executor.pieces == min(width, len(parts_for(500)))
     assert executor.rows == 503
 
 
@@ -135,7 +136,8 @@ def test_all_damaged_files_that_tasks_came_upon_are_named(store, monkeypatch):
         (ROWS_AT_ONCE + 1, 2, 2),
         (6 * ROWS_AT_ONCE, 8, 8),
         (FEW_PARTS * ROWS_AT_ONCE, FEW_PARTS, FEW_PARTS),
-        (100 * ROWS_AT_ONCE, FEW_PARTS, 128),
+        (50 * ROWS_AT_ONCE, FEW_PARTS, 64),
+        (100 * ROWS_AT_ONCE, 64, 128),
         (10**12, MOST // BUCKETS_TO_A_PART, MOST),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from desilt.columns.buckets import groups, hashed, present, row_group, written
+from desilt.columns.buckets import groups, hashed, row_group, written
 from desilt.columns.hashing import address_hash
 from desilt.columns.mark import ORDER, reasons, young
 from desilt.columns.schemas import MOMENT
@@ -100,12 +100,6 @@ def test_names_tell_their_second():
 
 def test_nothing_is_young_of_nothing():
     assert len(young(pa.array([], pa.string()), pa.array([], MOMENT), BEFORE, LAYOUT)) == 0
-
-
-def test_present_finds_the_first_the_last_and_nothing_else():
-    held = np.array([3, 5, 9], np.uint64)
-    assert present(np.array([0, 3, 4, 5, 9, 10], np.uint64), held).tolist() == [False, True, False, True, True, False]
-    assert present(np.array([1], np.uint64), np.zeros(0, np.uint64)).tolist() == [False]
 
 
 def test_a_bucketed_file_holds_every_row_in_its_own_bucket():

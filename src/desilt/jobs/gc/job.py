@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from desilt import cycles
 from desilt.columns.files import HeldFile
 from desilt.columns.kernel import DamagedFiles, judge_buckets
 from desilt.columns.layout import Layout
@@ -193,6 +194,7 @@ def begins_with(work: Work[Options]) -> Saved:
     return nothing if any(where < early for where in saved.settled.values()) else saved
 
 
+@cycles.left_alone()
 def read_committed(work: Work[Options], recorded: Recorded) -> CommittedSet:
     """What every commit holds, reachable or not; ranges that were never decoded are, now."""
     seen = work.source.snapshot(work.run.now)

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.arrays import Flags
 from desilt.columns.breakdown import breakdown
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files, HeldFile, put
-from desilt.columns.folders import Flags, Uploaded, totals
+from desilt.columns.folders import Uploaded, totals
 from desilt.columns.hashing import address_hash
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
@@ -56,7 +57,8 @@ class GarbageJudge(Judge[Counts]):
         yield from self.held.values()
 
     def judge(self, files: Files, buckets: Sequence[Bucket]) -> Counts:
-        counts, plan, pending, passed = Counts(), [INVENTORY_ROWS.empty_table()], [], 0
+        none = INVENTORY_ROWS.empty_table()
+        counts, plan, pending, passed = Counts(), [none], [none], 0
         for bucket in buckets:
             known = {reason: files.hashes(some, bucket) for reason, some in self.held.items()}
             rows = stored(files, self.inventory, bucket)
@@ -69,7 +71,8 @@ class GarbageJudge(Judge[Counts]):
             over = settled(rows, self.settled, self.layout)
             count_kept(counts, rows, found, over, self.layout)
             plan.append(rows.filter(pa.array(found == GOES)))
-            pending.append(rows.filter(pa.array(over & ~FOR_GOOD[found] & (found != GOES))))
+            if over.any():
+                pending.append(rows.filter(pa.array(over & ~FOR_GOOD[found] & (found != GOES))))
         gone = pa.concat_tables(plan).unify_dictionaries().combine_chunks()
         uploaded = count_gone(counts, gone, self.layout)
         name = f"part-{buckets[0].number:05d}.parquet"

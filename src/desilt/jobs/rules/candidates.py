@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from desilt.columns.arrays import Flags, Numbers
 from desilt.columns.buckets import HASH, Bucket, present
 from desilt.columns.files import NOBODY, Files, HeldFile
 from desilt.columns.hashing import Hashes, address_hash
@@ -14,7 +15,7 @@ from desilt.columns.layout import Layout
 from desilt.columns.merged import Merged
 from desilt.columns.paths import shown
 from desilt.columns.rules import ORDER, Terms, Verdicts, distinct_flags, judged, past, releasing
-from desilt.columns.runs import Flags, Numbers, Runs, changed, changed_texts, distinct_texts, runs
+from desilt.columns.runs import Runs, changed, changed_texts, distinct_texts, runs
 from desilt.domain.reason import Reason
 from desilt.errors import NotReadBack
 
