@@ -11,6 +11,8 @@
     repo_info     the one file that has all refs and snapshots, of format 2
     refs          a file for each ref, of format 1
     history       all refs and all that they reach, of either format
+    core          one repository, and what is on record of it
+    seen          its history with orders that people gave
 
 Nothing here needs Icechunk's own library, whose API does not tell which chunks a manifest refers to.
 """
