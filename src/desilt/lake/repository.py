@@ -42,6 +42,7 @@ class LakeRepository:
     """Branches, tags, commits and objects under one name."""
 
     refuses: Mapping[str, str] = MappingProxyType({})
+    assets = None
     reports = ""
 
     def __init__(self, core: Core) -> None:

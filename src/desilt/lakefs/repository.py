@@ -38,6 +38,7 @@ class LakefsRepository:
 
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
+    assets = None
     reports = "_lakefs/retention/gc/"
     prefix = PREFIX
     layout = LAYOUT
