@@ -19,11 +19,11 @@ from desilt.icechunk import manifest, states
 from desilt.icechunk.ids import names_of
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
 from desilt.icechunk.manifest import KIND_NAMES, NATIVE, ManifestFile
+from desilt.icechunk.nodes import INDEX
 from desilt.icechunk.states import ListedManifest, SnapshotFile
 from desilt.objects.store import ObjectStore
 from desilt.sstable.values import RangeData
 
-INDEX = "c"  # what comes between an array and an index, as zarr has it
 MOST = np.uint64(2**62)  # bytes of an object
 
 
