@@ -55,7 +55,7 @@ class IcechunkHistory:
 
 
 def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
-    """All that refs reach, and refs; ``also`` are snapshots that people want kept, whether a ref reaches them or not."""
+    """All that refs reach, and refs; and with what they descend from, the snapshots that people want kept ``also``."""
     try:
         data = store.get(REPO)
     except NotFound:

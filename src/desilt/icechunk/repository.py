@@ -27,9 +27,10 @@ REFUSED = {
     "instead, and `desilt collect` frees what only old snapshots had",
     "retention": "an Icechunk repository has no marks that would hide a chunk before it goes; use `desilt expire` and "
     "`desilt collect`",
-    "harddelete": "an Icechunk repository does not tell when the last that pointed to a chunk goes; use `desilt collect`",
-    "lake": "`desilt lake` works with lakes of desilt's own; branches, tags and arrays of an Icechunk repository are for "
-    "its own library",
+    "harddelete": "an Icechunk repository does not tell when the last that pointed to a chunk goes; use "
+    "`desilt collect`",
+    "lake": "`desilt lake` works with lakes of desilt's own; branches, tags and arrays of an Icechunk repository are "
+    "for its own library",
 }
 """Jobs, and other commands, that cannot be done there, why, and what to do instead."""
 
