@@ -47,11 +47,10 @@ class PlanFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoveObjects:
-    """Objects go, or files of metadata do: ranges and metaranges, snapshots and manifests."""
+    """Objects go, or files of metadata do: ranges and metaranges, or snapshots, logs and manifests."""
 
     files: tuple[PlanFile, ...]
     tables: bool = False
-    after_all: bool = False  # nothing of it goes where something stays that an earlier step was to remove
 
     @property
     def amount(self) -> Amount:

@@ -15,7 +15,6 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -38,7 +37,6 @@ from desilt.runs.plan import Plan, run_of
 from desilt.runs.steps import Action, PlanFile, RemoveObjects, TakeCommits
 from desilt.sweep.budget import Budget
 from desilt.sweep.delete import Sure, delete, now
-from desilt.sweep.needed import AllHeld
 from desilt.sweep.outcome import HELD_AGAIN, MARKED, OUTCOME, write_outcome
 from desilt.sweep.sweep import Sweep
 from desilt.sweep.versions import noted, purging_of
@@ -73,12 +71,11 @@ class SweepPiece:
     lock: Lock
     plan: Plan
     file: PlanFile
-    tables: bool  # of metadata
+    tables: bool  # of ranges and metaranges
     first: int  # the number of the file's first batch
     numbers: range  # of the batches to sweep
     sent_at: datetime  # by the driver's clock
     per_second: int | None = None  # how many may go, by all tasks together
-    spared: bool = False  # whether all of them stay, for what needs them does
 
 
 def remove(sweep: Sweep, step: RemoveObjects) -> None:
@@ -87,24 +84,17 @@ def remove(sweep: Sweep, step: RemoveObjects) -> None:
     if step.tables and step.files and not sweep.tables:
         raise OutsidePrefix(plan.run, step.files[0].key)
     with repository.records.read() as tx:
-        known = [row for row in ledger.batches(tx, repository.uid, plan.run) if row.file]
+        done = {row.number for row in ledger.batches(tx, repository.uid, plan.run) if row.file}
     executor.watch.begins("sweep")
-    left = pieces(sweep, step, {row.number for row in known}, spared=step.after_all and stays(plan, step, known))
-    log.debug("%s batches are done; the others go out in %s pieces", len(known), len(left))
+    left = pieces(sweep, step, done)
+    log.debug("%s batches are done; the others go out in %s pieces", len(done), len(left))
     going = sum(len(piece.numbers) for piece in left) * plan.batch
     executor.watch.expects(going)
     asked = sum(executor(sweep_piece, left, rows=going * ROWS_TO_A_REMOVAL, weigh=int))
     log.info("%s asked for, in %s pieces", asked, len(left))
 
 
-def stays(plan: Plan, step: RemoveObjects, known: Sequence[BatchRow]) -> bool:
-    """Whether anything stays that a step before ``step`` was to remove: it may need what this one would."""
-    before = takewhile(lambda file: file not in step.files, plan.files)
-    first = sum(-(-file.rows // plan.batch) for file in before)
-    return any(row.failed or row.held_again for row in known if row.number < first)
-
-
-def pieces(sweep: Sweep, step: RemoveObjects, done: set[int], *, spared: bool = False) -> list[SweepPiece]:
+def pieces(sweep: Sweep, step: RemoveObjects, done: set[int]) -> list[SweepPiece]:
     """All batches of ``step`` that are not ``done``; batches are numbered through the whole plan."""
     plan, repository = sweep.plan, sweep.repository
     light = replace(plan, steps=tuple(plan.steps_of(TakeCommits)), next=None)  # what each task must know of it
@@ -117,11 +107,7 @@ def pieces(sweep: Sweep, step: RemoveObjects, done: set[int], *, spared: bool = 
             numbers = range(at, min(at + BATCHES_TO_A_PIECE, last))
             if not done.issuperset(numbers):
                 found.append(
-                    SweepPiece(
-                        *(opened, sweep.lock, light, file, step.tables, first, numbers, sent_at),
-                        per_second=sweep.per_second,
-                        spared=spared,
-                    )
+                    SweepPiece(opened, sweep.lock, light, file, step.tables, first, numbers, sent_at, sweep.per_second)
                 )
         first = last
     return found
@@ -136,8 +122,6 @@ def sweep_piece(piece: SweepPiece) -> int:
     with under_way(plan.run):  # an executor has not heard of it
         rows = plan_rows(repository, piece)
         held = repository.gate.held(plan.run, plan.evidence.revision, plan.relies_on)
-        if piece.spared:
-            held = AllHeld(held)
         since = plan.evidence.revision
         every = (Batch(plan.run, number, some, since) for number, some in batches(rows, piece))
         if may_go_ahead(repository, piece):

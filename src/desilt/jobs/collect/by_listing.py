@@ -88,6 +88,7 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
             measure=STORED,
             period=older_than - (run.now - work.now),  # less, where --now is ahead of the clock
             judged=sealed(work, lists),
+            least_age=older_than,
         ),
         Figures(
             before,
@@ -104,8 +105,8 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
         ),
         (
             *taken(work, found),
-            *(RemoveObjects(one.files, tables=True, after_all=True) for one in of_history),
-            RemoveObjects(chunks.files, after_all=True),
+            *(RemoveObjects(one.files, tables=True) for one in of_history),
+            RemoveObjects(chunks.files),
             RemoveObjects(copies.files, tables=True),
             TidyFiles(own),
         ),
