@@ -93,11 +93,10 @@ class IcechunkHeld:
         return found
 
     def _young(self, rows: pa.Table) -> Flags:
-        """By the store's clock: as the run was told how old things must be, counted from when it was made at the latest."""
+        """By the store's clock, as the run was told how old things must be; counted to when it was made, if not before."""
         told = self._relies_on.least_age
-        before = min(self._relies_on.at, self._core.clock()) - (
-            self._core.grace + CLOCK_MARGIN if told is None else told
-        )
+        age = self._core.grace + CLOCK_MARGIN if told is None else told
+        before = min(self._relies_on.at, self._core.clock()) - age
         return np.array([at is None or at >= before for at in rows["modified_at"].to_pylist()], np.bool_)
 
     def _files(self, looked: Look) -> set[str]:
@@ -124,7 +123,7 @@ class IcechunkHeld:
         self._chunks = np.unique(np.concatenate([self._chunks, *found]))
 
     def _names(self, sealed: Sealed | None) -> set[str]:
-        """What is in a file of a signed plan, a name at the beginning of each line; none, where there is no such file."""
+        """What a file of a signed plan lists, a name at the beginning of each line; nothing, where it has no such file."""
         if sealed is None:
             return set()
         if sealed not in self._named:
