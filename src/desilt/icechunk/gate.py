@@ -13,7 +13,6 @@ from desilt.icechunk.held import IcechunkHeld
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, OVERWRITTEN, SNAPSHOTS, TRANSACTIONS
 from desilt.records import removals
 from desilt.records.database import Transaction
-from desilt.records.removals import State
 from desilt.repository.gate import Batch, Reliance
 from desilt.repository.graced import GracedGate
 from desilt.repository.snapshot import Revision
@@ -22,7 +21,6 @@ TABLES = (SNAPSHOTS, TRANSACTIONS, MANIFESTS, OVERWRITTEN)
 REFERRING = {SNAPSHOTS: (), TRANSACTIONS: (SNAPSHOTS,), MANIFESTS: (SNAPSHOTS,), CHUNKS: (SNAPSHOTS, MANIFESTS)}
 """What may refer to the files in a folder; a log is named by its snapshot, and names no file itself."""
 SURVIVES = "something that refers to it could not be removed"
-THERE = (State.FAILED, State.CONDEMNED)  # of what a run was to remove
 
 
 class IcechunkGate(GracedGate):
@@ -37,11 +35,8 @@ class IcechunkGate(GracedGate):
 
     def waits(self, tx: Transaction, batch: Batch) -> Mapping[str, str]:
         """What may still be referred to by something that its run was to remove before, and that is there."""
-        there = {
-            folder
-            for folder in (SNAPSHOTS, MANIFESTS)
-            if removals.any_below(tx, self._core.uid, batch.run, folder, THERE, but=batch.number)
-        }
+        uid, run = self._core.uid, batch.run
+        there = {one for one in (SNAPSHOTS, MANIFESTS) if removals.survives(tx, uid, run, one, but=batch.number)}
         stuck = tuple(folder for folder, by in REFERRING.items() if there & {*by})
         addresses = batch.rows["address"].to_pylist()
         return {address: SURVIVES for address in addresses if stuck and address.startswith(stuck)}

@@ -24,7 +24,7 @@ from desilt.executors.executor import HERE
 from desilt.icechunk import seen
 from desilt.icechunk.core import IcechunkCore
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS, TRANSACTIONS
-from desilt.icechunk.seen import Look
+from desilt.icechunk.seen import Looked
 from desilt.icechunk.source import IcechunkSource
 from desilt.records import holds, revisions
 from desilt.records.holds import HoldKind
@@ -93,14 +93,13 @@ class IcechunkHeld:
         return found
 
     def _young(self, rows: pa.Table) -> Flags:
-        """By the store's clock: as the run was told how old things must be, counted from when it was made at the latest."""
+        """By the store's clock, as the run was told how old things must be; counted to when it was made at most."""
         told = self._relies_on.least_age
-        before = min(self._relies_on.at, self._core.clock()) - (
-            self._core.grace + CLOCK_MARGIN if told is None else told
-        )
+        age = self._core.grace + CLOCK_MARGIN if told is None else told
+        before = min(self._relies_on.at, self._core.clock()) - age
         return np.array([at is None or at >= before for at in rows["modified_at"].to_pylist()], np.bool_)
 
-    def _files(self, looked: Look) -> set[str]:
+    def _files(self, looked: Looked) -> set[str]:
         """The addresses of all files that something has by now; the chunks of their manifests are read."""
         whole = looked.seen
         kept = whole.below(whole.tips | (whole.commits.keys() - self._names(self._relies_on.taken)))
@@ -124,7 +123,7 @@ class IcechunkHeld:
         self._chunks = np.unique(np.concatenate([self._chunks, *found]))
 
     def _names(self, sealed: Sealed | None) -> set[str]:
-        """What is in a file of a signed plan, a name at the beginning of each line; none, where there is no such file."""
+        """What a file of a signed plan lists, a name at the beginning of each line; nothing, where there is none."""
         if sealed is None:
             return set()
         if sealed not in self._named:

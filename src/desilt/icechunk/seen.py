@@ -20,7 +20,7 @@ PROTECTED = "it is the default branch, which the library lets nobody delete"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Looked:
     """What was found at one moment."""
 
     found: IcechunkHistory
@@ -36,7 +36,7 @@ def read(core: IcechunkCore, now: datetime, *, uses: bool = False) -> Snapshot:
     return replace(whole, uses={name: Use(None, PROTECTED if name == main else "") for name in whole.names})
 
 
-def look(core: IcechunkCore, now: datetime) -> Look:
+def look(core: IcechunkCore, now: datetime) -> Looked:
     """The same, with what is told of the repository besides; orders are those that count once refs were read."""
     with core.records.read() as tx:
         orders = _counting(holds.every(tx, core.uid), core, now)
@@ -44,7 +44,7 @@ def look(core: IcechunkCore, now: datetime) -> Look:
         found = _with_ordered(core, orders)
         whole = seen(core, found, now)
         if all(hold.value in whole.commits for hold in whole.held(HoldKind.REF)):
-            return Look(found, whole)
+            return Looked(found, whole)
         orders = whole.holds  # one came since
 
 

@@ -6,7 +6,6 @@ is ever staged, or known to be on its way.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -154,9 +153,8 @@ class IcechunkSource:
             for name in lists.of[commit.metarange]:
                 if (name, called) not in read:
                     read.add((name, called))
-                    found = (
-                        arrays.called(one.decode()) for one in self.rows_of(lists.ranges[name])["path"].to_pylist()
-                    )
+                    rows = self.rows_of(lists.ranges[name])["path"].to_pylist()
+                    found = (arrays.called(one.decode()) for one in rows)
                     yield from (path for path in found if path.startswith(prefix))
 
     def staged_branches(self) -> list[str]:

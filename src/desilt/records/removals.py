@@ -153,15 +153,10 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: str) -> list
     return [int(row[0]) for row in rows]
 
 
-def any_below(tx: Transaction, repository: str, run: str, folder: str, states: Sequence[str], *, but: int) -> bool:
-    """Whether ``run`` has anything below ``folder`` in one of ``states`` that are unsettled, ``but`` for a batch's."""
-    marks = ", ".join("?" * len(states))
-    row = tx.one(
-        f"SELECT 1 FROM tombstones WHERE repository = ? AND {UNSETTLED} AND state IN ({marks}) AND run = ? "
-        "AND batch <> ? AND address LIKE ? LIMIT 1",
-        *(repository, *states, run, but, f"{folder}%"),
-    )
-    return row is not None
+def survives(tx: Transaction, repository: str, run: str, folder: str, *, but: int) -> bool:
+    """Whether anything in ``folder`` may be there still that ``run`` was to remove, ``but`` for what one batch is to."""
+    query = f"SELECT 1 FROM tombstones WHERE repository = ? AND {MAY_BE_THERE} AND run = ? AND batch <> ?"
+    return tx.one(f"{query} AND address LIKE ? LIMIT 1", repository, run, but, f"{folder}%") is not None
 
 
 def runs_in(tx: Transaction, repository: str, *states: str, of: Sequence[str] | None = None) -> set[str]:
