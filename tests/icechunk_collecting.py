@@ -1,10 +1,8 @@
 """Icechunk repositories, collected by desilt and by their own library; copies of them, and what is left in each."""
 
 import hashlib
-import shutil
 import subprocess
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,7 +20,8 @@ from desilt.records.opening import open_records
 from desilt.runs.folder import Folder, find
 from desilt.runs.plan import read
 from desilt.sweep.limits import Limits
-from icechunk_world import WRITES_BOTH, icechunk, make_old, zarr
+from desilt.testing.faults import SteppedDatabase, stepped
+from icechunk_world import icechunk, zarr
 
 ALL = Limits(max_share=1, confirm=True)
 NOW = timedelta(0)  # how old something must be, where that is nothing to be looked at
@@ -30,10 +29,12 @@ FOLDERS = ("snapshots", "manifests", "transactions", "chunks")
 
 
 @contextmanager
-def desilt_on(root, *, records=None, store=None, **words):
-    """The repository at ``root`` as desilt opens it; its records lie beside it."""
-    url = f"sqlite://{records or Path(f'{root}.db')}"
-    opened = open_repository(store or open_store(str(root)), open_records(url), **words)
+def desilt_on(root, *, records=None, store=None, steps=None):
+    """The repository at ``root`` as desilt opens it; its records lie beside it. With ``steps``, it may die at one."""
+    found, store = open_records(f"sqlite://{records or Path(f'{root}.db')}"), store or open_store(str(root))
+    if steps is not None:
+        found, store = SteppedDatabase(found, steps), stepped(store, steps)
+    opened = open_repository(store, found)
     try:
         yield opened
     finally:

@@ -2,12 +2,9 @@
 
 import random
 import tempfile
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from icechunk_collecting import (
     FOLDERS,

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
-from desilt.domain.run import SAID_ONCE
 from desilt.domain import keep_rules, policy
+from desilt.domain.run import SAID_ONCE
 from desilt.errors import BadRequest, DesiltError
 from desilt.jobs import registry
 from desilt.jobs.documents import read_document
