@@ -8,27 +8,27 @@
 Installs go into .venv beside this file, from requirements.lock with hashes
 checked, and are skipped when nothing changed. What follows the word is passed
 on: `dev.py test -k merge`, `dev.py demo --keep mylake`. All tests run in two
-processes at once, those with words of their own in one.
+processes at once, those with words of their own in one. Icechunk's library has
+a format that it writes on Python 3.12 and later alone: run by an older one,
+`test` looks for such a Python, and tests Icechunk with that one as well.
 """
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
+LATER = HERE / ".venv-later"
 LOCK = HERE / "requirements.lock"
-PYTHON = VENV / "bin" / "python"
-NEEDS = (3, 11)
-ENVIRONMENT = {  # compiled once, whatever the shell says: tests start hundreds of processes
-    **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
-    "PYTHONPYCACHEPREFIX": str(VENV / "compiled"),
-}
+NEEDS, WRITES_BOTH = (3, 11), (3, 12)  # the second: Icechunk's library, its two formats
+KNOWN = (12, 13)  # later ones of Python 3, as tested
 OTHER_HALF = ("tests/contract", "tests/property")  # about as long as all others together
+ICECHUNK = ("tests/unit/icechunk/", "tests/*/test_icechunk*.py", "tests/*/*/test_icechunk*.py")
 
 
 def main(argv: list[str]) -> int:
@@ -49,23 +49,22 @@ def main(argv: list[str]) -> int:
     return 0 if word in ("", "-h", "--help") else 2
 
 
-def install() -> None:
-    """A .venv that holds exactly what the lock names, and this project, editable."""
-    wanted = hashlib.sha256(
-        LOCK.read_bytes() + (HERE / "pyproject.toml").read_bytes() + sys.version.encode()
-    ).hexdigest()
-    stamp = VENV / "installed"
+def install(where: Path = VENV, python: str = sys.executable) -> None:
+    """Exactly what the lock names, and this project, editable."""
+    version = subprocess.run([python, "-VV"], check=True, stdout=subprocess.PIPE).stdout
+    wanted = hashlib.sha256(LOCK.read_bytes() + (HERE / "pyproject.toml").read_bytes() + version).hexdigest()
+    stamp = where / "installed"
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    print("Installing into .venv (a few minutes the first time: Spark alone is 490 MB) …", flush=True)
-    venv.create(VENV, with_pip=True, clear=True)
-    pip("install", "--require-hashes", "-r", str(LOCK))
-    pip("install", "--no-deps", "--no-build-isolation", "-e", str(HERE))
+    print(f"Installing into {where.name} (a few minutes the first time: Spark alone is 490 MB) …", flush=True)
+    subprocess.run([python, "-m", "venv", "--clear", str(where)], check=True)
+    pip(where, "install", "--require-hashes", "-r", str(LOCK))
+    pip(where, "install", "--no-deps", "--no-build-isolation", "-e", str(HERE))
     stamp.write_text(wanted)
 
 
-def pip(*args: str) -> None:
-    command = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", *args]
+def pip(where: Path, *args: str) -> None:
+    command = [str(where / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", *args]
     if subprocess.run(command, cwd=HERE).returncode:
         sys.exit(complain(f"could not install; see above, then try again: pip {' '.join(args)}"))
 
@@ -82,16 +81,44 @@ def lint() -> int:
 def test() -> int:
     """All tests, each half with a Spark and servers of its own; what one of them says is shown once both are done."""
     with tempfile.TemporaryFile() as said:
-        command = [str(PYTHON), "-m", "pytest", *OTHER_HALF]
-        with subprocess.Popen(command, cwd=HERE, env=ENVIRONMENT, stdout=said, stderr=subprocess.STDOUT) as other:
+        command = [str(VENV / "bin" / "python"), "-m", "pytest", *OTHER_HALF]
+        with subprocess.Popen(command, cwd=HERE, env=environment(), stdout=said, stderr=subprocess.STDOUT) as other:
             try:
-                failed = run("-m", "pytest", *(f"--ignore={folder}" for folder in OTHER_HALF))
+                failed = run("-m", "pytest", *(f"--ignore={folder}" for folder in OTHER_HALF)) or test_later()
                 failed = other.wait() or failed
             finally:
                 other.terminate()
         said.seek(0)
         sys.stdout.buffer.write(said.read())
     return failed
+
+
+def test_later() -> int:
+    """Icechunk's tests with a later Python, if this one has not the library that writes both formats."""
+    if sys.version_info >= WRITES_BOTH:
+        return 0
+    python = next(filter(works, later()), None)
+    if python is None:
+        print("Icechunk's format 2 was read, and not tested beside its library: there is no Python 3.12 at hand")
+        return 0
+    install(LATER, python)
+    print("Icechunk, both formats:", flush=True)
+    tests = sorted(str(found) for pattern in ICECHUNK for found in HERE.glob(pattern))
+    return run("-m", "pytest", *tests, where=LATER)
+
+
+def later() -> list[str]:
+    """What may be a later Python: on the PATH, or installed by pyenv."""
+    installed = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    found = [shutil.which(f"python3.{minor}") for minor in KNOWN]
+    found += [str(one) for minor in KNOWN for one in sorted(installed.glob(f"3.{minor}.*/bin/python"))]
+    return [one for one in found if one]
+
+
+def works(python: str) -> bool:
+    """Whether it is one that starts, and can make environments: some are only a name for what is not there."""
+    command = [python, "-c", f"import ensurepip, sys, venv; sys.exit(sys.version_info < {WRITES_BOTH})"]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def lock() -> int:
@@ -103,8 +130,14 @@ def lock() -> int:
     )
 
 
-def run(*args: str) -> int:
-    return subprocess.run([str(PYTHON), *args], cwd=HERE, env=ENVIRONMENT).returncode
+def run(*args: str, where: Path = VENV) -> int:
+    return subprocess.run([str(where / "bin" / "python"), *args], cwd=HERE, env=environment(where)).returncode
+
+
+def environment(where: Path = VENV) -> dict[str, str]:
+    """Compiled once, whatever the shell says: tests start hundreds of processes."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(where / "compiled")}
 
 
 def complain(text: str) -> int:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from drawing import aims, commands, days, marking, servers, stores, whole_runs
+from drawing import aims, commands, days, icechunk, marking, servers, stores, whole_runs
 from drawing.section import FOLDER, Results, Section, machines
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +29,7 @@ SECTIONS: Mapping[str, tuple[Callable[[Results], Section], tuple[str, ...]]] = {
     "bottom_line": (whole_runs.bottom_line, ("bottom_line",)),
     "bottom_line_files": (whole_runs.bottom_line_files, ("bottom_line_files",)),
     "lakefs": (servers.lakefs, ("lakefs",)),
+    "icechunk": (icechunk.icechunk, ("icechunk",)),
     "thousand_days": (days.thousand_days, ("thousand_days",)),
     "cache_files": (days.cache_files, ("cache_files",)),
     "s3_rates": (stores.s3_rates, ("s3_rates",)),

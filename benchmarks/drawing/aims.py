@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drawing import days, marking, servers, stores, whole_runs
+from drawing import days, icechunk, marking, servers, stores, whole_runs
 from drawing.scales import count
 from drawing.section import Result, Results, Section, seconds, table, times
 
@@ -108,6 +108,19 @@ AIMS = (
         seconds,
     ),
     Aim("memory of it", "lakefs", _on_lakefs(servers.peak_mb), servers.WITHIN_MB, lambda mb: f"{mb:,.0f} MB"),
+    Aim(
+        "first collection of an Icechunk repository in one process, to its library",
+        "icechunk",
+        lambda one: icechunk.worst(one, "desilt", "collect"),
+        icechunk.FIRST,
+    ),
+    Aim("the same in two", "icechunk", lambda one: icechunk.worst(one, "desilt, processes", "collect"), icechunk.AHEAD),
+    Aim(
+        "collection where nothing changed, to its library",
+        "icechunk",
+        lambda one: icechunk.worst(one, "desilt", "again"),
+        icechunk.NOTHING,
+    ),
 )
 
 

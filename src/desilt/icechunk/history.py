@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from desilt.domain.history import Commit
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
@@ -51,42 +51,51 @@ class IcechunkHistory:
     seen: Snapshot  # whole, as ``checked`` has it; in format 2 with snapshots that no ref reaches
     deleted_tags: frozenset[str]
     pruned: Mapping[str, tuple[str, ...]]  # by snapshot, where there are any: others whose logs it needs
-    files: Mapping[str, SnapshotFile]  # those that were read: all in format 1, none in 2
+    files: Mapping[str, SnapshotFile]  # those that were read: in format 1 all, in 2 what is held and in no list
 
 
-def history(store: ObjectStore) -> IcechunkHistory:
-    """All that refs reach, and refs."""
+def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
+    """All that refs reach, and refs; and with what they descend from, the snapshots that people want kept ``also``."""
     try:
         data = store.get(REPO)
     except NotFound:
-        return _of_files(store)
+        return _of_files(store, also)
     info = repo_info.read(opened(data, AssetKind.REPO, REPO))
     mark = hashlib.sha256(data).hexdigest()
     pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
-    return IcechunkHistory(2, _seen(info, info.snapshots, mark), info.deleted_tags, pruned, {})
+    known = {one.id for one in info.snapshots}
+    expired = {name: states.fetch(store, name) for name in sorted(set(also) - known)}  # which have no parents any more
+    listed: list[AnySnapshot] = [*info.snapshots, *expired.values()]
+    return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired)
 
 
-def _of_files(store: ObjectStore) -> IcechunkHistory:
+def _of_files(store: ObjectStore, also: Iterable[str]) -> IcechunkHistory:
     found = refs.read(store)
     if _any(store, f"{OVERWRITTEN}{REPO}."):  # refs that an upgrade left behind are of a past that is over
         raise MissingAsset(REPO)
     if not found.branches and not found.tags:
-        if any(_any(store, folder) for folder in (SNAPSHOTS, MANIFESTS, REFS)):
-            raise Unreadable(
-                f"the Icechunk repository at {store.uri} has no refs any more, though it has snapshots or manifests; "
-                "restore `repo` or `refs/` from a copy"
-            )
-        raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
-    files = _reached(store, {*found.branches.values(), *found.tags.values()})
+        refuse_without_refs(store)
+    files = _reached(store, {*found.branches.values(), *found.tags.values()}, {})
     said = [(name, *sorted(refs.items())) for name, refs in (("branches", found.branches), ("tags", found.tags))]
     parents = sorted((one.id, one.parent or "") for one in files.values())
     mark = hashlib.sha256(json.dumps([said, parents]).encode()).hexdigest()
+    files = _reached(store, also, files)
     return IcechunkHistory(1, _seen(found, files.values(), mark), found.deleted_tags, {}, files)
 
 
-def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]:
-    """The files of ``tips`` and of all that they descend from."""
-    files: dict[str, SnapshotFile] = {}
+def refuse_without_refs(store: ObjectStore) -> NoReturn:
+    """There are no refs: because there is no repository, or because it lost them."""
+    if any(_any(store, folder) for folder in (SNAPSHOTS, MANIFESTS, REFS)):
+        raise Unreadable(
+            f"the Icechunk repository at {store.uri} has no refs any more, though it has snapshots or manifests; "
+            "restore `repo` or `refs/` from a copy"
+        )
+    raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
+
+
+def _reached(store: ObjectStore, tips: Iterable[str], known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
+    """The files of ``tips`` and of all that they descend from, with those that are ``known``."""
+    files = dict(known)
     ahead = sorted(tips)
     while ahead:
         name = ahead.pop()

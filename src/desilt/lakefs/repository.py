@@ -10,13 +10,14 @@ from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
 from desilt.lakefs.layout import LAYOUT
-from desilt.lakefs.orders import LakefsOrders, keeper
+from desilt.lakefs.orders import LakefsOrders
 from desilt.lakefs.settings import Settings
 from desilt.lakefs.source import LakefsSource
 from desilt.lakefs.witness import LakefsWitness
 from desilt.records.locks import Lock
 from desilt.records.passwords import without_password
 from desilt.repository.findings import Findings, Progress
+from desilt.repository.graced import keeper
 from desilt.repository.hard_delete import HardDelete
 from desilt.repository.lease import Keeper
 

@@ -46,6 +46,7 @@ class Evidence:
     rules: Rules | None = None  # refs and rules it relies on
     judged: Sealed | None = None  # the names of the tables that were taken into account
     after_restore: bool = False  # somebody said that what restored records lost may go
+    least_age: timedelta | None = None  # how old a file must be, where that was told; None: as the repository has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Plan:
         """What a sweep of it looks at again."""
         taken = next((step.commits for step in self.steps_of(TakeCommits)), None)
         seen = self.evidence
-        return Reliance(self.now, self.started_at, seen.dropped_for, seen.rules, seen.judged, taken)
+        return Reliance(self.now, self.started_at, seen.dropped_for, seen.rules, seen.judged, taken, seen.least_age)
 
 
 def write(folder: Folder, plan: Plan, secret: str) -> None:
