@@ -16,7 +16,7 @@ from desilt.executors.executor import HERE
 from desilt.icechunk import manifest, nodes, seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.ids import names_of
-from desilt.icechunk.layout import CHUNKS, LAYOUT, MANIFESTS
+from desilt.icechunk.layout import CHUNKS, LAYOUT, MANIFESTS, TRANSACTIONS
 from desilt.icechunk.nodes import Arrays
 from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, column, paths, snapshots_in
 from desilt.objects.store import flaw
@@ -120,11 +120,15 @@ class IcechunkWitness:
         } | {address: self._having(commits, lists, address) for address in addresses if LAYOUT.is_table(address)}
 
     def _having(self, commits: Collection[Commit], lists: Lists, table: str) -> dict[str, set[str]]:
-        """The snapshots that a manifest, a log or a snapshot's own file is of; nothing has a path there."""
+        """The snapshots that a manifest is of, a log or a file of a snapshot; or that took a log over."""
         folder, _, name = table.rpartition("/")
+        also: Mapping[str, Sequence[str]] = lists.of
         if f"{folder}/" != MANIFESTS:
-            return {commit.metarange: set() for commit in commits if commit.metarange == name}
-        return {commit.metarange: set() for commit in commits if name in lists.of[commit.metarange]}
+            also = seen.look(self._core, self._core.clock()).found.pruned if f"{folder}/" == TRANSACTIONS else {}
+        having = {commit.metarange for commit in commits if name in also.get(commit.metarange, ())}
+        if f"{folder}/" != MANIFESTS:
+            having |= {name} & {commit.metarange for commit in commits}
+        return {snapshot: set() for snapshot in having}
 
     def since_copy(self) -> datetime | None:
         return None

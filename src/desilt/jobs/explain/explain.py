@@ -169,14 +169,9 @@ def _judged(
         return replace(one, exists=False, verdict=REMOVED if gone else MISSING)
     size, modified_at = listed["size_bytes"][0].as_py(), listed["modified_at"][0].as_py()
     one = replace(one, exists=True, size=size, modified_at=modified_at)
-    table = (
-        repository.layout.is_table(one.address) and "gc" in repository.refuses
-    )  # then collections look at these, too
-    if (
-        not one.address.startswith(repository.layout.data)
-        and not repository.layout.is_object(one.address)
-        and not table
-    ):
+    layout = repository.layout
+    table = layout.is_table(one.address) and "gc" in repository.refuses  # then a collection looks at these, too
+    if not one.address.startswith(layout.data) and not layout.is_object(one.address) and not table:
         return replace(one, verdict=OUTSIDE)
     if one.removal is not None and one.removal.state in MARKS:
         return replace(one, verdict=Reason.MARKED.value)
