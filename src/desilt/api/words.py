@@ -69,6 +69,7 @@ class ExpireWords(AskWords, total=False):
     keep_last: int | None
     delete_expired_tags: bool
     delete_expired_branches: bool
+    mode: Literal["design", "v1", "v2"] | None
     sizes: bool
 
 

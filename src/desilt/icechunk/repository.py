@@ -1,8 +1,9 @@
 """An Icechunk repository, as the engine sees one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.icechunk import fsck
 from desilt.icechunk.assets import IcechunkAssets
@@ -55,6 +56,11 @@ class IcechunkRepository:
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
         self.assets = IcechunkAssets(core)
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
+
+    @property
+    def modes(self) -> Sequence[Mode]:
+        """What the library of its format does, and the design document."""
+        return ("v1", "design") if self.format == 1 else ("v2", "design")
 
     @property
     def format(self) -> int:

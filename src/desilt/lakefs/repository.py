@@ -1,8 +1,9 @@
 """A repository of a lakeFS server, as the engine sees one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.lakefs import fsck, history
 from desilt.lakefs.core import PREFIX, LakefsCore
@@ -40,6 +41,7 @@ class LakefsRepository:
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     assets = None
+    modes: Sequence[Mode] = ("design",)
     reports = "_lakefs/retention/gc/"
     prefix = PREFIX
     layout = LAYOUT

@@ -154,7 +154,7 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: str) -> list
 
 
 def survives(tx: Transaction, repository: str, run: str, folder: str, *, but: int) -> bool:
-    """Whether anything in ``folder`` may be there still that ``run`` was to remove, ``but`` for what one batch is to."""
+    """Whether anything in ``folder`` may be there still that ``run`` was to remove, ``but`` for one batch."""
     query = f"SELECT 1 FROM tombstones WHERE repository = ? AND {MAY_BE_THERE} AND run = ? AND batch <> ?"
     return tx.one(f"{query} AND address LIKE ? LIMIT 1", repository, run, but, f"{folder}%") is not None
 

@@ -5,12 +5,13 @@ A :class:`Source` reads, a :class:`Gate` is where things are removed, a
 that, a :class:`Witness` looks single things up, and :class:`Holds` are what people order.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from desilt.clock import Clock
 from desilt.columns.layout import Layout
+from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.objects.store import ObjectStore
 from desilt.records.database import Database
@@ -99,6 +100,10 @@ class Repository(Protocol):
     @property
     def assets(self) -> Assets | None:
         """None: what no ref reaches is on record, and no listing is asked which there is."""
+
+    @property
+    def modes(self) -> Sequence[Mode]:
+        """The ways in which its history can be made shorter, its own first."""
 
     @property
     def orders(self) -> Holds: ...

@@ -105,7 +105,7 @@ class Plan:
     @property
     def edits(self) -> int:
         """Commits that get other parents, or go."""
-        edited = sum(len(step.edits) for step in self.steps_of(EditHistory))
+        edited = sum(len(step.edits) + len(step.released) for step in self.steps_of(EditHistory))
         return edited + sum(step.count for step in self.steps_of(TakeCommits))
 
     @property

@@ -66,6 +66,7 @@ class EditHistory:
     refs: tuple[GoingRef, ...]
     abandons: int  # commits that no ref reaches any more
     reached: int  # commits that refs reach
+    released: tuple[str, ...] = ()  # commits that leave history at once, reached or not
 
 
 @dataclass(frozen=True, slots=True)
