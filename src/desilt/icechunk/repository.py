@@ -1,8 +1,9 @@
 """An Icechunk repository, as the engine sees one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.icechunk import fsck
 from desilt.icechunk.core import PREFIX, IcechunkCore
@@ -39,6 +40,7 @@ class IcechunkRepository:
     """One repository, in the place where its library keeps it, its records in a database of ours."""
 
     editor: HistoryEditor | None = None
+    modes: Sequence[Mode]
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     reports = ""
@@ -52,6 +54,7 @@ class IcechunkRepository:
         self.store, self.clock, self.records = core.store, core.clock, core.records
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
+        self.modes = ("v1", "design") if core.format == 1 else ("v2", "design")
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
 
     @property
