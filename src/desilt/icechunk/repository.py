@@ -41,7 +41,6 @@ class IcechunkRepository:
     """One repository, in the place where its library keeps it, its records in a database of ours."""
 
     editor: HistoryEditor | None = None
-    modes: Sequence[Mode]
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     reports = ""
