@@ -109,7 +109,7 @@ def store(tmp_path):
     return open_store(str(tmp_path))
 
 
-def judged(store, stored, *held, owners=None):
+def judged(store, stored, *held):
     times = pa.array([OLD] * len(stored), pa.timestamp("us", tz="UTC"))
     listing = pa.record_batch(
         {"key": pa.array(stored, pa.string()), "size_bytes": [1] * len(stored), "modified_at": times}
