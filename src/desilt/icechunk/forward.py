@@ -42,16 +42,16 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class NewTable:
     """A table: by slot, bytes that lie in it, or a part elsewhere; None is absent."""
 
     fields: Mapping[int, "bytes | Part | None"]
 
 
-Part = Old | Text | Structs | Vector | Table
+Part = Old | Text | Structs | Vector | NewTable
 
 
-def in_front(root: Table, old: bytes) -> bytes:
+def in_front(root: NewTable, old: bytes) -> bytes:
     """A buffer whose root table is ``root``, with ``old`` at its end."""
     front = _Front()
     front.data += bytes(4) + IDENTIFIER
@@ -82,9 +82,9 @@ class _Front:
             self._lead(at, begins + there)
         return bytes(self.data) + old
 
-    def _write(self, part: Text | Structs | Vector | Table) -> int:
+    def _write(self, part: Text | Structs | Vector | NewTable) -> int:
         """Where it begins."""
-        if isinstance(part, Table):
+        if isinstance(part, NewTable):
             return self._table(part)
         self._align(4)
         begins = len(self.data)
@@ -99,7 +99,7 @@ class _Front:
                 self._refer(one)
         return begins
 
-    def _table(self, table: Table) -> int:
+    def _table(self, table: NewTable) -> int:
         """Its vtable right before it; wider fields first, so that few bytes are left out between them."""
         fields = {slot: found for slot, found in table.fields.items() if found is not None}
         slots, places, size = max(fields, default=-1) + 1, dict[int, int](), 4

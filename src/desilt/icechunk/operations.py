@@ -4,8 +4,8 @@ There is room for so many rows as the configuration says; the file then names th
 """
 
 from desilt.icechunk.buffer import FlatTable
-from desilt.icechunk.forward import Old, Part, Table, Text, Vector
-from desilt.icechunk.repo_change import Operation, RepoChange
+from desilt.icechunk.forward import NewTable, Old, Part, Text, Vector
+from desilt.icechunk.repo_change import RepoChange, RepoOperation
 from desilt.icechunk.repo_info import BRANCHES, CONFIG, ID, SNAPSHOTS, TAGS, UPDATES
 from desilt.icechunk.values import flexbuffer
 
@@ -21,9 +21,9 @@ def with_one_more(table: FlatTable, change: RepoChange, at: int, backup: str) ->
     """
     rows = list(table.tables(UPDATES))
     at = max(at, max((row.number(WHEN, 8) + 1 for row in rows[:1]), default=0))  # no clock makes it an older one
-    new = Table({KIND: bytes([change.operation]), WHAT: _what(table, change), WHEN: at.to_bytes(8, "little")})
+    new = NewTable({KIND: bytes([change.operation]), WHAT: _what(table, change), WHEN: at.to_bytes(8, "little")})
     newest = [
-        Table({KIND: row.raw(KIND, 1), WHAT: kept(row, WHAT), WHEN: row.raw(WHEN, 8), BACKUP: Text(backup)})
+        NewTable({KIND: row.raw(KIND, 1), WHAT: kept(row, WHAT), WHEN: row.raw(WHEN, 8), BACKUP: Text(backup)})
         for row in rows[:1]
     ]
     found: list[Part] = [new, *newest, *(Old(row.at) for row in rows[1:])]
@@ -44,14 +44,14 @@ def said(row: FlatTable) -> tuple[object, ...]:
     return row.number(KIND, 1), row.number(WHEN, 8), len(row.data) - (place or 0)
 
 
-def _what(table: FlatTable, change: RepoChange) -> Table:
+def _what(table: FlatTable, change: RepoChange) -> NewTable:
     """Of a ref that goes by itself, its name and where it was; of all else nothing."""
-    slot = {Operation.TAG_DELETED: TAGS, Operation.BRANCH_DELETED: BRANCHES}.get(change.operation)
+    slot = {RepoOperation.TAG_DELETED: TAGS, RepoOperation.BRANCH_DELETED: BRANCHES}.get(change.operation)
     if slot is None:
-        return Table({})
+        return NewTable({})
     snapshots = list(table.tables(SNAPSHOTS))
     (one,) = (ref for ref in table.tables(slot) if ref.text(0) in change.tags | change.branches)
-    return Table({0: kept(one, 0), 1: snapshots[one.number(1, 4)].raw(ID, 12)})
+    return NewTable({0: kept(one, 0), 1: snapshots[one.number(1, 4)].raw(ID, 12)})
 
 
 def _most(table: FlatTable) -> int:

@@ -9,7 +9,7 @@ from desilt.icechunk.layout import REPO
 from desilt.icechunk.repo_info import RepoInfo, SnapshotInfo
 
 
-class Operation(IntEnum):
+class RepoOperation(IntEnum):
     """What is told of a change in the log of operations, as the library numbers it."""
 
     TAG_DELETED = 6
@@ -22,7 +22,7 @@ class Operation(IntEnum):
 class RepoChange:
     """Other parents, snapshots and refs that go; one ref at most, where the operation is that it was deleted."""
 
-    operation: Operation
+    operation: RepoOperation
     parents: Mapping[str, str] = field(default_factory=dict)  # of snapshots that get others; an ancestor of each
     taken: frozenset[str] = frozenset()  # snapshots that leave the list
     branches: frozenset[str] = frozenset()  # that go

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from desilt.errors import NotReadBack
 from desilt.icechunk.buffer import FlatTable, root
 from desilt.icechunk.container import Asset, AssetKind, closed, opened
-from desilt.icechunk.forward import Part, Structs, Table, Text, Vector, in_front
+from desilt.icechunk.forward import NewTable, Part, Structs, Text, Vector, in_front
 from desilt.icechunk.ids import bytes_of
 from desilt.icechunk.layout import REPO
 from desilt.icechunk.operations import kept, said, with_one_more
@@ -48,7 +48,7 @@ def changed(data: bytes, change: RepoChange, *, at: int, backup: str) -> bytes:
     return body
 
 
-def _repo(table: FlatTable, info: RepoInfo, wanted: RepoInfo, change: RepoChange, at: int, backup: str) -> Table:
+def _repo(table: FlatTable, info: RepoInfo, wanted: RepoInfo, change: RepoChange, at: int, backup: str) -> NewTable:
     index = {one.id: place for place, one in enumerate(wanted.snapshots)}
     updates, left_out = with_one_more(table, change, at, backup)
     fields: dict[int, bytes | Part | None] = {slot: kept(table, slot) for slot in range(REPO_SLOTS) if slot != SPEC}
@@ -63,14 +63,14 @@ def _repo(table: FlatTable, info: RepoInfo, wanted: RepoInfo, change: RepoChange
         fields[DELETED] = Vector([Text(name) for name in sorted(wanted.deleted_tags, key=str.encode)])
     if left_out is not None:
         fields[BEFORE] = Text(left_out)
-    return Table(fields)
+    return NewTable(fields)
 
 
 def _refs(table: FlatTable, slot: int, staying: Mapping[str, str], index: Mapping[str, int]) -> Vector:
     named = [(one, one.text(0)) for one in table.tables(slot)]
     return Vector(
         [
-            Table({0: kept(one, 0), 1: index[staying[name]].to_bytes(4, "little")})
+            NewTable({0: kept(one, 0), 1: index[staying[name]].to_bytes(4, "little")})
             for one, name in named
             if name in staying
         ]
@@ -82,10 +82,10 @@ def _snapshots(table: FlatTable, info: RepoInfo, wanted: RepoInfo, index: Mappin
     return Vector([_snapshot(one, *was[one.id], index) for one in wanted.snapshots])
 
 
-def _snapshot(one: SnapshotInfo, was: SnapshotInfo, old: FlatTable, index: Mapping[str, int]) -> Table:
+def _snapshot(one: SnapshotInfo, was: SnapshotInfo, old: FlatTable, index: Mapping[str, int]) -> NewTable:
     parent = NO_PARENT if one.parent is None else index[one.parent]
     same = one.pruned == was.pruned
-    return Table(
+    return NewTable(
         {
             ID: bytes_of(one.id),
             PARENT: parent.to_bytes(4, "little", signed=True),
