@@ -35,9 +35,8 @@ def collect() -> None:
 
     In an Icechunk repository: snapshots that nothing reaches, then transaction logs, manifests and chunks that no other
     snapshot needs, all older than 7 days by the store's clock. What is young stays, with all that it needs, and a chunk
-    that is needed and missing stops the run. Where nothing but age protects what somebody comes to hold meanwhile, it
-    all goes to the trash unless you say --to delete; `desilt restore` brings files back, and the list of snapshots in
-    `repo` is as it was in the copies of it below overwritten/.
+    that is needed and missing stops the run. All of it goes to the trash unless you say --to delete. `desilt restore`
+    brings files back; which snapshots `repo` listed before is told by the copies of it in overwritten/.
     """
 
 
@@ -79,7 +78,7 @@ def with_scope(command: Command) -> Command:
         "--to",
         "action",
         type=click.Choice([one.value for one in CHOICES]),
-        help="Icechunk: the trash can be restored from.  [trash, or delete where a write is conditional]",
+        help="Icechunk: the trash can be restored from.  [trash]",
     )
     @purge_option
     @functools.wraps(command)

@@ -8,6 +8,7 @@ from desilt.executors.executor import Executor
 from desilt.icechunk import fsck
 from desilt.icechunk.assets import IcechunkAssets
 from desilt.icechunk.core import PREFIX, IcechunkCore
+from desilt.icechunk.editor import IcechunkEditor
 from desilt.icechunk.gate import IcechunkGate
 from desilt.icechunk.history import MAIN
 from desilt.icechunk.layout import LAYOUT
@@ -40,7 +41,7 @@ REFUSED = {
 class IcechunkRepository:
     """One repository, in the place where its library keeps it, its records in a database of ours."""
 
-    editor: HistoryEditor | None = None
+    editor: HistoryEditor | None
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     reports = ""
@@ -54,7 +55,7 @@ class IcechunkRepository:
         self.store, self.clock, self.records = core.store, core.clock, core.records
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
-        self.assets = IcechunkAssets(core)
+        self.assets, self.editor = IcechunkAssets(core), IcechunkEditor(core)
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
 
     @property

@@ -198,7 +198,7 @@ class Job(Generic[O]):
         traits = self.there(repository, self.traits)
         request = replace(self, traits=traits).ask(**words)
         committed = traits.committed if self.committed is None else self.committed(request.options)
-        fenced = repository.gate.safety is not Safety.GRACE or not committed
+        fenced = repository.gate.safety is Safety.ATOMIC or not committed
         if words.get("action") is not None or fenced or traits.no_way_back or not traits.removes:
             return request
         return replace(request, action=Action.TRASH)
