@@ -20,6 +20,7 @@ from desilt.objects import open_store
 from desilt.objects.store import Outcome, Result
 from desilt.records import locks
 from desilt.records.holds import HoldKind
+from desilt.runs.report import Amount
 from desilt.sweep import delete
 from desilt.testing.faults import After, Before, Crash, Steps
 from icechunk_collecting import (
@@ -509,3 +510,70 @@ def test_a_hold_keeps_a_snapshot_that_no_ref_reaches_with_all_it_needs(world):
     assert {*world.lost} & files(world.root)["snapshots"] == {*world.lost[:2]}
     world.repo.create_branch("again", world.lost[1])
     assert left_in(world.root)[0]["branch", "again"][:2] == world.lost[1::-1]
+
+
+# ---- format 2
+
+
+@pytest.fixture
+def second(world):
+    if world.version != 2:
+        pytest.skip("of format 2")
+    return world
+
+
+def test_a_snapshot_that_nothing_reaches_leaves_the_list_before_its_file_goes(second):
+    shown = left_in(second.root)
+    with desilt_on(second.root) as repository:
+        report = collected(repository, action="delete")
+    assert report.history["commits collected"] == len(second.lost)
+    listed = {one["id"] for one in second.repo.inspect_repo_info()["snapshots"]}
+    assert listed == {name for line in shown[0].values() for name in line} == files(second.root)["snapshots"]
+    assert second.commit("goes on", a=np.arange(3))
+    assert second.repo.diff(
+        from_snapshot_id=second.ancestry(second.repo.lookup_branch("main"))[-1][0], to_branch="main"
+    )
+
+
+def test_a_commit_under_way_has_a_file_that_no_list_has_and_keeps_what_it_needs(second):
+    """As if the list were still to be written: what it was before a commit is put back."""
+    before = second.file("repo")
+    new = second.commit("late", late=np.arange(40), shared=np.arange(8) + 1)
+    needs = natives(second.store, [new])
+    (second.root / "repo").write_bytes(before)
+    make_old(second.root)
+    os.utime(second.root / "snapshots" / new)
+    there = files(second.root)
+    with desilt_on(second.root) as repository:
+        collected(repository, older_than=DAY, action="delete")
+    assert new in files(second.root)["snapshots"]
+    assert needs <= files(second.root)["chunks"]
+    assert {one.id for one in states.fetch(second.store, new).manifests} <= files(second.root)["manifests"]
+    assert there["transactions"] - files(second.root)["transactions"] == {*second.lost}
+
+
+def test_copies_of_the_list_go_by_age_to_the_trash_and_only_if_asked_for(second):
+    folder = second.root / "overwritten"
+    copies = sorted(folder.iterdir())  # the newest first
+    assert len(copies) > 3
+    year = 365 * 86_400_000
+
+    def called_older(path):
+        kind, left, name = path.name.split(".")
+        return path.rename(folder / f"{kind}.{int(left) + year}.{name}")
+
+    goes, by_name_alone = called_older(copies[0]), called_older(copies[1])
+    by_name_alone.touch()
+    there = {path.name for path in folder.iterdir()}
+    with desilt_on(second.root) as repository:
+        collected(repository)
+        assert {path.name for path in folder.iterdir()} >= there
+        with pytest.raises(BadRequest, match="--to trash"):
+            planned(repository, backups_older_than=30 * DAY, action="delete")
+        report = collected(repository, backups_older_than=30 * DAY)
+        assert report.remove == {"backups": {"collected": Amount(1, report.removed.bytes)}}
+        assert not goes.exists()
+        assert {path.name for path in folder.iterdir()} >= there - {goes.name}
+        assert list(second.repo.ops_log())
+        assert bring_back(repository, HERE, report.run).restored == 1
+        assert goes.exists()
