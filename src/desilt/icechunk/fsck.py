@@ -146,14 +146,13 @@ def _lost(core: IcechunkCore, notes: Notebook, snapshot: str, missing: pa.Table,
     """Chunks that are not there, or not whole; but for what was only written after the listing."""
     arrays = nodes.fetch(core.store, snapshot)
     for path, address, size in _distinct(short):
-        notes.add(
-            "wrong-size", f"it is shorter than {size:,} bytes", path=arrays.called(path), address=address, ref=snapshot
-        )
+        about = {"path": arrays.called(path), "address": address, "commit": snapshot}
+        notes.add("wrong-size", f"it is shorter than {size:,} bytes", **about)
     gone = [(path, address) for path, address, _ in _distinct(missing) if stored_at(core.store, address) is None]
     with core.records.read() as tx:
         stones = removals.recorded(tx, core.uid, [address for _, address in gone])
     for path, address in gone:
-        about = {"path": arrays.called(path), "address": address, "ref": snapshot}
+        about = {"path": arrays.called(path), "address": address, "commit": snapshot}
         stone = stones.get(address)
         if stone is not None and stone.state is not State.RESTORED:
             notes.add("removed", f"run {stone.run} removed it, by {stone.rule} ({stone.state})", **about)

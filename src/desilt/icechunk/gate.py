@@ -13,7 +13,7 @@ from desilt.icechunk.held import IcechunkHeld
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS, TRANSACTIONS
 from desilt.records import removals
 from desilt.records.database import Transaction
-from desilt.repository.gate import Batch, Reliance
+from desilt.repository.gate import Batch, Reliance, Safety
 from desilt.repository.graced import GracedGate
 from desilt.repository.snapshot import Revision
 
@@ -29,6 +29,12 @@ class IcechunkGate(GracedGate):
     def __init__(self, core: IcechunkCore) -> None:
         super().__init__(core, TABLES)
         self._core = core
+
+    @property
+    def safety(self) -> Safety:
+        """One conditional write of ``repo`` edits history, where there is such a file and the store compares."""
+        compares = self._core.format == 2 and self._core.store.conditional is not None
+        return Safety.CONDITIONAL if compares else Safety.GRACE
 
     def held(self, run: str, since: Revision, relies_on: Reliance, *, swept: bool = False) -> IcechunkHeld:
         return IcechunkHeld(self._core, run, since, relies_on, swept=swept)

@@ -58,6 +58,11 @@ class IcechunkRepository:
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
 
     @property
+    def modes(self) -> Sequence[Mode]:
+        """What the library of its format does, and the design document."""
+        return ("v1", "design") if self.format == 1 else ("v2", "design")
+
+    @property
     def format(self) -> int:
         """1 or 2, as it was when it was opened."""
         return self._core.format

@@ -139,6 +139,17 @@ class IcechunkSource:
 
     # ---- what people ask for
 
+    def called(self, folders: Iterable[str]) -> dict[str, str]:
+        """Arrays, by their newest names; snapshots are read, the newest first, until all are known."""
+        left, found = set(folders), dict[str, str]()
+        for commit in reversed(self.snapshot(self._core.clock()).in_time):
+            if not left:
+                break
+            arrays = nodes.fetch(self._core.store, commit.metarange)
+            found |= {one: arrays.called(one) for one in left if one.partition("/")[0] in arrays.paths}
+            left -= found.keys()
+        return found
+
     def resolve(self, ref: str) -> str:
         """A branch, a tag or the whole id of a snapshot that is known."""
         return seen.resolved(self.snapshot(self._core.clock()), ref)

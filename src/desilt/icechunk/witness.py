@@ -9,14 +9,16 @@ from functools import lru_cache
 
 from desilt.cache import metaranges
 from desilt.cache.lookup import CommittedEntries
+from desilt.cache.metaranges import Lists
 from desilt.domain.history import Commit
 from desilt.errors import BadRequest
 from desilt.executors.executor import HERE
 from desilt.icechunk import manifest, nodes, seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
-from desilt.icechunk.layout import LAYOUT
+from desilt.icechunk.ids import names_of
+from desilt.icechunk.layout import CHUNKS, LAYOUT, MANIFESTS, TRANSACTIONS
 from desilt.icechunk.nodes import Arrays
-from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, entries_of, snapshots_in
+from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, column, paths, snapshots_in
 from desilt.objects.store import flaw
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.witness import Holders, Places, Uncommitted
@@ -36,7 +38,7 @@ class IcechunkWitness:
     def address_in(self, wanted: str) -> str | None:
         place = self._core.store.uri.partition("?")[0].rstrip("/") + "/"
         below = wanted.removeprefix("icechunk+").removeprefix(place)
-        return below if LAYOUT.is_object(below) else None
+        return below if LAYOUT.is_object(below) or LAYOUT.is_table(below) else None
 
     def places(self, path: str, ref: str | None) -> Places:
         """The chunks of ``path``: on any branch or tag, or at ``ref``; of what is on none, those it ever had."""
@@ -75,19 +77,25 @@ class IcechunkWitness:
         node = arrays.nodes[array]
         wanted = node + path.removeprefix(array) if array else f"{node}/{path}"
         listed = {one.id: one for one in SnapshotLists(self._core.store).metarange(snapshot)}
-        count = 0
-        for name in arrays.manifests[node]:
-            for address, key in self._rows(listed[name]):
-                if key == wanted or (array == path and key.startswith(f"{node}/")):
-                    yield address
-                    count += 1
-                    if count > MOST:
-                        raise BadRequest(f"{path!r} has more than {MOST:,} chunks; name one, as in {path}/c/0")
+        found = [
+            (key, place)
+            for name in arrays.manifests[node]
+            for key, place in self._rows(listed[name])
+            if key == wanted or (array == path and key.startswith(f"{node}/"))
+        ]
+        if len(found) > MOST:
+            raise BadRequest(f"{path!r} has {len(found):,} chunks; name one, as in {arrays.called(found[0][0])}")
+        yield from (place for _, place in found)
 
     def _read_rows(self, listed: RangeData) -> list[tuple[str, str]]:
-        """Every chunk of a manifest, with the path that it has there."""
-        rows = entries_of(manifest.fetch(self._core.store, as_listed(listed)), 0)
-        return [*zip(rows["address"].to_pylist(), map(bytes.decode, rows["path"].to_pylist()), strict=True)]
+        """Every chunk of a manifest by the path that it has there, and where it is; an inline one in the manifest."""
+        rows = manifest.references(manifest.fetch(self._core.store, as_listed(listed)), locations=True)
+        names = iter(names_of(column(rows, "chunk").drop_null()).to_pylist())
+        columns = (paths(rows).to_pylist(), rows["kind"].to_pylist(), rows["location"].to_pylist())
+        return [
+            (path, CHUNKS + next(names) if kind == "native" else location or MANIFESTS + listed.id)
+            for path, kind, location in zip(*columns, strict=True)
+        ]
 
     def seen(self, addresses: Collection[str], now: datetime) -> tuple[Snapshot, dict[str, Uncommitted]]:
         """Nobody can know what a session has that is not committed."""
@@ -109,7 +117,18 @@ class IcechunkWitness:
                 snapshot: {self._arrays(snapshot).called(path) for path in paths} for snapshot, paths in held.items()
             }
             for address, held in found.items()
-        }
+        } | {address: self._having(commits, lists, address) for address in addresses if LAYOUT.is_table(address)}
+
+    def _having(self, commits: Collection[Commit], lists: Lists, table: str) -> dict[str, set[str]]:
+        """The snapshots that a manifest is of, a log or a file of a snapshot; or that took a log over."""
+        folder, _, name = table.rpartition("/")
+        also: Mapping[str, Sequence[str]] = lists.of
+        if f"{folder}/" != MANIFESTS:
+            also = seen.look(self._core, self._core.clock()).found.pruned if f"{folder}/" == TRANSACTIONS else {}
+        having = {commit.metarange for commit in commits if name in also.get(commit.metarange, ())}
+        if f"{folder}/" != MANIFESTS:
+            having |= {name} & {commit.metarange for commit in commits}
+        return {snapshot: set() for snapshot in having}
 
     def since_copy(self) -> datetime | None:
         return None

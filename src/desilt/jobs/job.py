@@ -191,7 +191,7 @@ class Job(Generic[O]):
         self.check_kind(repository)
         request = self.ask(**words)
         committed = self.traits.committed if self.committed is None else self.committed(request.options)
-        fenced = repository.gate.safety is not Safety.GRACE or not committed
+        fenced = repository.gate.safety is Safety.ATOMIC or not committed
         if words.get("action") is not None or fenced or self.traits.no_way_back or not self.traits.removes:
             return request
         return replace(request, action=Action.TRASH)

@@ -147,6 +147,9 @@ class LakeSource:
                 for batch in core.ranges.table(listed.id).scan(start, stop):
                     yield from (decode_path(key) for key in batch["key"].to_pylist())
 
+    def called(self, folders: Iterable[str]) -> dict[str, str]:  # noqa: ARG002
+        return {}
+
     def resolve(self, ref: str) -> str:
         with self._core.database.read() as tx:
             return refs.resolve(tx, self._core.uid, ref).commit.id

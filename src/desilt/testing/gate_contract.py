@@ -150,7 +150,7 @@ class GateContract:
         self, subject: Subject, garbage: str, hold: Callable[[Subject, str], None]
     ) -> None:
         if hold is not orders:  # which are in the records, whoever keeps the rest
-            needs(subject, Safety.ATOMIC, Safety.CONDITIONAL)
+            needs(subject, Safety.ATOMIC)
         batch, gate, trusted = judged(subject, garbage), subject.repository.gate, relies_on(subject)
         held = Surprised(gate.held(batch.run, batch.since, trusted), lambda: hold(subject, garbage))
         with locked(subject) as lock:
@@ -194,7 +194,7 @@ class GateContract:
 
     def test_the_first_wins_until_it_is_settled(self, subject: Subject, garbage: str) -> None:
         """A run that is at work has condemned it; another may have it once that one was given up."""
-        needs(subject, Safety.ATOMIC, Safety.CONDITIONAL)
+        needs(subject, Safety.ATOMIC)
         with locked(subject) as lock:
             condemn(subject, judged(subject, garbage), lock)
             begun(subject, lock, OTHER)
