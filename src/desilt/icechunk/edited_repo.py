@@ -54,6 +54,7 @@ def _put(turn: EditTurn, file: ReadObject, whole: Snapshot, change: RepoChange) 
     body = changed(file.body, change, at=microseconds(now), backup=name)
     if not turn.still_counts(whole):
         return False
+    turn.announce()
     backups.put(turn.core.store, name, file.body)
     return conditional.put_over(turn.core.store, file, body)
 

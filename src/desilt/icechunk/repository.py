@@ -40,7 +40,6 @@ class IcechunkRepository:
     """One repository, in the place where its library keeps it, its records in a database of ours."""
 
     editor: HistoryEditor | None = None
-    modes: Sequence[Mode]
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     reports = ""
@@ -54,7 +53,6 @@ class IcechunkRepository:
         self.store, self.clock, self.records = core.store, core.clock, core.records
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
-        self.modes = ("v1", "design") if core.format == 1 else ("v2", "design")
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
 
     @property
