@@ -32,11 +32,6 @@ def repository(world, place):
     found.records.close()
 
 
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path
-
-
 class Files:
     """What a snapshot has, as addresses of each kind."""
 
