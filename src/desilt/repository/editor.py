@@ -33,7 +33,7 @@ class Edits:
 
     parents: Sequence[tuple[str, Parents, Parents]] = ()  # id, those it has, those it gets
     refs: Sequence[GoingRef] = ()
-    spared: Mapping[str, str] = field(default_factory=dict)  # by name
+    spared: Mapping[str, str] = field(default_factory=dict)  # by name; DELETED of those that are gone by now
     released: frozenset[str] = frozenset()  # commits that leave history with it; none where they stay until collected
 
 

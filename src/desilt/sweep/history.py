@@ -42,6 +42,7 @@ class Decision:
         self.parents = [name for name, _, _ in edits]
         expired = {(ref.kind, ref.name, ref.target) for ref in self.now.deleted_refs}
         spared: dict[tuple[str, str], str] = {(ref.kind, ref.name): why for ref, why in self.now.skipped.items()}
+        there = {(ref.kind, ref.name) for ref in graph_of(seen).refs}
         going = [one for one in self.step.refs if (one.kind, one.name, one.head) in expired]
         self.released = self._released(seen, edits, going)
         return Edits(
@@ -49,6 +50,8 @@ class Decision:
             going,
             {
                 one.name: f"kept: {spared.get((one.kind, one.name), 'it is not expired any more')}"
+                if (one.kind, one.name) in there
+                else DELETED
                 for one in self.step.refs
                 if (one.kind, one.name, one.head) not in expired
             },
