@@ -7,6 +7,7 @@ from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.icechunk import fsck
 from desilt.icechunk.core import PREFIX, IcechunkCore
+from desilt.icechunk.editor import IcechunkEditor
 from desilt.icechunk.gate import IcechunkGate
 from desilt.icechunk.history import MAIN
 from desilt.icechunk.layout import LAYOUT
@@ -15,7 +16,6 @@ from desilt.icechunk.source import IcechunkSource
 from desilt.icechunk.witness import IcechunkWitness
 from desilt.records.locks import Lock
 from desilt.records.passwords import without_password
-from desilt.repository.editor import HistoryEditor
 from desilt.repository.findings import Findings, Progress
 from desilt.repository.graced import keeper
 from desilt.repository.hard_delete import HardDelete
@@ -39,7 +39,6 @@ REFUSED = {
 class IcechunkRepository:
     """One repository, in the place where its library keeps it, its records in a database of ours."""
 
-    editor: HistoryEditor | None = None
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     reports = ""
@@ -54,6 +53,7 @@ class IcechunkRepository:
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
+        self.editor = IcechunkEditor(core)
 
     @property
     def modes(self) -> Sequence[Mode]:
