@@ -8,7 +8,7 @@ its refs, and that it cannot be read are three answers.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NoReturn, Protocol
@@ -64,7 +64,7 @@ def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
     mark = hashlib.sha256(data).hexdigest()
     pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
     known = {one.id for one in info.snapshots}
-    expired = {name: states.fetch(store, name) for name in sorted(set(also) - known)}  # which have no parents any more
+    expired = {name: replace(states.fetch(store, name), parent=None) for name in sorted(set(also) - known)}
     listed: list[AnySnapshot] = [*info.snapshots, *expired.values()]
     return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired)
 
@@ -75,11 +75,11 @@ def _of_files(store: ObjectStore, also: Iterable[str]) -> IcechunkHistory:
         raise MissingAsset(REPO)
     if not found.branches and not found.tags:
         refuse_without_refs(store)
-    files = _reached(store, {*found.branches.values(), *found.tags.values()}, {})
+    files = _reached(store, {*found.branches.values(), *found.tags.values()})
     said = [(name, *sorted(refs.items())) for name, refs in (("branches", found.branches), ("tags", found.tags))]
     parents = sorted((one.id, one.parent or "") for one in files.values())
     mark = hashlib.sha256(json.dumps([said, parents]).encode()).hexdigest()
-    files = _reached(store, also, files)
+    files = _with_ordered(store, also, files)
     return IcechunkHistory(1, _seen(found, files.values(), mark), found.deleted_tags, {}, files)
 
 
@@ -93,19 +93,47 @@ def refuse_without_refs(store: ObjectStore) -> NoReturn:
     raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
 
 
-def _reached(store: ObjectStore, tips: Iterable[str], known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
-    """The files of ``tips`` and of all that they descend from, with those that are ``known``."""
-    files = dict(known)
+def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]:
+    """The files of ``tips`` and of all that they descend from."""
+    files: dict[str, SnapshotFile] = {}
     ahead = sorted(tips)
     while ahead:
         name = ahead.pop()
         if name in files:
             continue
-        files[name] = one = states.fetch(store, name)
-        if one.format != 1:  # which has its parent in `repo`, and would look like a first one
-            raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+        files[name] = one = _of_format_1(store, name)
         if one.parent is not None:
             ahead.append(one.parent)
+    return files
+
+
+def _of_format_1(store: ObjectStore, name: str) -> SnapshotFile:
+    one = states.fetch(store, name)
+    if one.format != 1:  # which has its parent in `repo`, and would look like a first one
+        raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+    return one
+
+
+def _with_ordered(
+    store: ObjectStore, also: Iterable[str], known: Mapping[str, SnapshotFile]
+) -> dict[str, SnapshotFile]:
+    """Those that are ``known``, and ``also`` others with what they descend from, as far as collectors have left it."""
+    files = dict(known)
+    for name in sorted(also):
+        files |= _line(store, name, files) if name not in files else {}
+    return files
+
+
+def _line(store: ObjectStore, name: str, known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
+    """A snapshot that must be there, and what it descends from, up to what is ``known`` or to one that is gone."""
+    files = {name: _of_format_1(store, name)}
+    while (parent := files[name].parent) is not None and parent not in known and parent not in files:
+        try:
+            files[parent] = _of_format_1(store, parent)
+        except MissingAsset:
+            files[name] = replace(files[name], parent=None)
+            break
+        name = parent
     return files
 
 

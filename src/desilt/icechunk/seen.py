@@ -27,11 +27,13 @@ class Looked:
     seen: Snapshot
 
 
-def read(core: IcechunkCore, now: datetime, *, uses: bool = False) -> Snapshot:
+def read(core: IcechunkCore, now: datetime) -> Snapshot:
     """All of it, checked; a hold counts if it does at ``now`` or by the clock."""
-    whole = look(core, now).seen
-    if not uses:
-        return whole
+    return look(core, now).seen
+
+
+def with_uses(whole: Snapshot) -> Snapshot:
+    """The same, with what is known of branches."""
     main = whole.default_branch
     return replace(whole, uses={name: Use(None, PROTECTED if name == main else "") for name in whole.names})
 
