@@ -1,6 +1,7 @@
 """From the shell, on a real Icechunk repository: what keeps bytes and why, whether all is sound; and bad input."""
 
 import json
+import os
 import pickle
 
 import numpy as np
@@ -248,8 +249,14 @@ def test_an_executor_opens_it_from_a_handle(world):
 def test_records_of_another_database_are_refused_once_there_are_some(cli, world, place):
     lines(cli, "hold", "add", world.uri, "--ref", "dev", "--reason", "x")
     other = f"sqlite://{place}/other.db"
-    err = refused(cli, "hold", "add", world.uri, "--ref", "dev", "--reason", "x", "--db", other)
-    assert "--db" in err
+    order = ("hold", "add", world.uri, "--ref", "dev", "--reason", "x", "--db", other)
+    assert "--db" in refused(cli, *order)
+    assert "wrote beside the objects" in refused(cli, "lakefs", "adopt", world.uri, "--db", other, "--confirm")
+    for path in (world.root / "_desilt").rglob("*"):
+        os.utime(path, (path.stat().st_mtime - 2 * 3600,) * 2)  # nobody has been at work for so long
+    assert "--confirm" in refused(cli, "lakefs", "adopt", world.uri, "--db", other)
+    lines(cli, "lakefs", "adopt", world.uri, "--db", other, "--confirm")
+    lines(cli, *order)
 
 
 @pytest.mark.parametrize(

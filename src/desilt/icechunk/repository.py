@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
-from desilt.icechunk import fsck
+from desilt.icechunk import fsck, seen
 from desilt.icechunk.assets import IcechunkAssets
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.editor import IcechunkEditor
@@ -72,6 +72,14 @@ class IcechunkRepository:
 
     def fsck(self, *, deep: bool, progress: Progress) -> Findings:
         return fsck.check(self._core, deep=deep, progress=progress)
+
+    def commits_lost(self) -> int:
+        """None that anybody could know of: the library expires them, too."""
+        return 0
+
+    def accept_history(self) -> None:
+        """What is there now is seen, if it is whole."""
+        seen.read(self._core, self.clock())
 
     def keeper(self, lock: Lock | None = None) -> Keeper:
         """The records of it, to whoever asks whether they count."""
