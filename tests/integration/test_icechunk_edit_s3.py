@@ -69,9 +69,7 @@ def test_a_commit_right_before_each_write_is_never_lost(sample):
     run(expiration.job, repository, HERE, ask, SURE)
     assert made == [15, 16, 17]
     assert sample.lines() == {**RESULTS[mode], "main": f"17,16,15,{RESULTS[mode]['main']}"}
-    assert watched.writes.count("repo") == (
-        3 if mode == "v2" else 0
-    )  # a backup and a put for each try, one to a commit
+    assert watched.writes.count("repo") == (3 if mode == "v2" else 0)
 
 
 def test_old_tags_and_branches_go_in_a_bucket_too(sample):

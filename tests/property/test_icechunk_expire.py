@@ -108,11 +108,8 @@ def compared(place, version, seed, *, delete, count):
         found = [one["id"] for one in ours.repo.inspect_repo_info()["snapshots"]]
         assert found == [one["id"] for one in theirs.repo.inspect_repo_info()["snapshots"]]
         for name in told(ours)[0].values():
-            root = lives.made[0]
-            ours_diff, theirs_diff = (
-                one.repo.diff(from_snapshot_id=root, to_snapshot_id=name) for one in (ours, theirs)
-            )
-            assert repr(ours_diff) == repr(theirs_diff)
+            since = {"from_snapshot_id": lives.made[0], "to_snapshot_id": name}
+            assert repr(ours.repo.diff(**since)) == repr(theirs.repo.diff(**since))
 
 
 @pytest.mark.parametrize("delete", [False, True], ids=["refs stay", "refs go"])
