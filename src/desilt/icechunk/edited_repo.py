@@ -52,11 +52,9 @@ def _put(turn: EditTurn, file: ReadObject, whole: Snapshot, change: RepoChange) 
     now = turn.core.clock()
     name = backups.name_at(now)
     body = changed(file.body, change, at=microseconds(now), backup=name)
-    if not turn.still_counts(whole):
-        return False
     turn.announce()
     backups.put(turn.core.store, name, file.body)
-    return conditional.put_over(turn.core.store, file, body)
+    return turn.still_counts(whole) and conditional.put_over(turn.core.store, file, body)
 
 
 def _refuse_unless_online(data: bytes) -> None:

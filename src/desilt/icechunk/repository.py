@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.icechunk import fsck, seen
+from desilt.icechunk.assets import IcechunkAssets
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.editor import IcechunkEditor
 from desilt.icechunk.gate import IcechunkGate
@@ -52,6 +53,7 @@ class IcechunkRepository:
         self.store, self.clock, self.records = core.store, core.clock, core.records
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
+        self.assets = IcechunkAssets(core)
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
         self.editor = IcechunkEditor(core)
 
