@@ -1,6 +1,7 @@
 """From the shell, on a real Icechunk repository: what keeps bytes and why, whether all is sound; and bad input."""
 
 import json
+import os
 import pickle
 
 import numpy as np
@@ -92,6 +93,7 @@ def test_what_is_nowhere_is_said_to_be(cli, world):
     for wanted in ("nowhere/c/0", "a/c/9/9", f"chunks/{world.first}", "a/c", ""):
         assert "there is no object" in refused(cli, "explain", world.uri, wanted)
     assert "there is no ref" in refused(cli, "explain", world.uri, "a", "--ref", "nowhere")
+    assert "desilt lake" not in refused(cli, "explain", world.uri, "nowhere", "--ref", "main")
 
 
 def test_figures_have_the_names_of_arrays(cli, world):
@@ -124,7 +126,7 @@ def test_holds_are_made_listed_and_lifted(cli, world):
         (("--ref", "nowhere"), "write a branch, a tag or the id of a snapshot"),
         (("--ref", "1CECHNKREP0F1RSTCMT1"), "write a branch, a tag or the id of a snapshot"),
         (("--address", "chunks/1CECHNKREP0F1RSTCMT0"), "there is no object"),
-        (("--address", "elsewhere"), "not the address of an object"),
+        (("--address", "elsewhere"), "not the address of an object here; `desilt explain` shows that of a path"),
     ],
 )
 def test_what_a_hold_cannot_keep_is_refused(cli, world, words, said):
@@ -248,8 +250,14 @@ def test_an_executor_opens_it_from_a_handle(world):
 def test_records_of_another_database_are_refused_once_there_are_some(cli, world, place):
     lines(cli, "hold", "add", world.uri, "--ref", "dev", "--reason", "x")
     other = f"sqlite://{place}/other.db"
-    err = refused(cli, "hold", "add", world.uri, "--ref", "dev", "--reason", "x", "--db", other)
-    assert "--db" in err
+    order = ("hold", "add", world.uri, "--ref", "dev", "--reason", "x", "--db", other)
+    assert "--db" in refused(cli, *order)
+    assert "wrote beside the objects" in refused(cli, "lakefs", "adopt", world.uri, "--db", other, "--confirm")
+    for path in (world.root / "_desilt").rglob("*"):
+        os.utime(path, (path.stat().st_mtime - 2 * 3600,) * 2)  # nobody has been at work for so long
+    assert "--confirm" in refused(cli, "lakefs", "adopt", world.uri, "--db", other)
+    lines(cli, "lakefs", "adopt", world.uri, "--db", other, "--confirm")
+    lines(cli, *order)
 
 
 @pytest.mark.parametrize(

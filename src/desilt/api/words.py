@@ -78,6 +78,9 @@ class CollectWords(AskWords, total=False):
     unreached_for: Span
     keep_runs: Span
     dropped_for: Span
+    unsafe: bool
+    accept_missing: int
+    backups_older_than: Span | None
 
 
 class GcRunWords(GcWords, LimitWords, total=False):

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from desilt.errors import Conflict
 from desilt.icechunk.core import IcechunkCore
 from desilt.icechunk.held import IcechunkHeld
-from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS, TRANSACTIONS
+from desilt.icechunk.layout import CHUNKS, MANIFESTS, OVERWRITTEN, SNAPSHOTS, TRANSACTIONS
 from desilt.records import removals
 from desilt.records.database import Transaction
 from desilt.repository.gate import Batch, Reliance, Safety
 from desilt.repository.graced import GracedGate
 from desilt.repository.snapshot import Revision
 
-TABLES = (SNAPSHOTS, TRANSACTIONS, MANIFESTS)
+TABLES = (SNAPSHOTS, TRANSACTIONS, MANIFESTS, OVERWRITTEN)
 REFERRING = {SNAPSHOTS: (), TRANSACTIONS: (SNAPSHOTS,), MANIFESTS: (SNAPSHOTS,), CHUNKS: (SNAPSHOTS, MANIFESTS)}
 """What may refer to the files in a folder; a log is named by its snapshot, and names no file itself."""
 SURVIVES = "something that refers to it could not be removed"

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
-from desilt.icechunk import fsck
+from desilt.icechunk import fsck, seen
+from desilt.icechunk.assets import IcechunkAssets
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.editor import IcechunkEditor
 from desilt.icechunk.gate import IcechunkGate
@@ -52,6 +53,7 @@ class IcechunkRepository:
         self.store, self.clock, self.records = core.store, core.clock, core.records
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
+        self.assets = IcechunkAssets(core)
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
         self.editor = IcechunkEditor(core)
 
@@ -70,6 +72,14 @@ class IcechunkRepository:
 
     def fsck(self, *, deep: bool, progress: Progress) -> Findings:
         return fsck.check(self._core, deep=deep, progress=progress)
+
+    def commits_lost(self) -> int:
+        """None that anybody could know of: the library expires them, too."""
+        return 0
+
+    def accept_history(self) -> None:
+        """What is there now is seen, if it is whole."""
+        seen.read(self._core, self.clock())
 
     def keeper(self, lock: Lock | None = None) -> Keeper:
         """The records of it, to whoever asks whether they count."""

@@ -24,6 +24,7 @@ from desilt.sweep.batches import BATCHES_TO_A_PIECE, ROWS_TO_A_REMOVAL
 from desilt.sweep.restore import Restored, Wanted, restore
 
 GC = "gc"  # the job that looks where nothing new appears only if it is told to
+COLLECT = "collect"  # does not look at all where nothing has changed
 log = logger(__name__)
 
 DELETED = "deleted what it removed; only runs with --to trash can be brought back"
@@ -44,13 +45,14 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
     with repository.records.read() as tx:
         left = tombstones.batches_in(tx, repository.uid, row.id, State.CONDEMNED, State.FAILED)
     if row.action != Action.TRASH and (row.action == Action.MARK or not (left and settled_down)):
-        raise Conflict(f"run {row.id} {registry.traits(row.job).no_way_back or DELETED}")
+        raise Conflict(f"run {row.id} {registry.traits(row.job, repository).no_way_back or DELETED}")
     with under_way(row.id), locks.held(repository.records, repository.uid, run=row.id) as lock:
         with repository.gate.restoring(lock, row.id) as tx:
             numbers = tombstones.batches_in(tx, repository.uid, row.id, *State)
             at = max(began, tombstones.last_restored(tx, repository.uid, row.id) + timedelta(microseconds=1))
             mark = watermarks.find(tx, repository.uid, GC)
-            watermarks.forget(tx, repository.uid, GC)  # if this is cut off, the next run looks everywhere
+            for job in (GC, COLLECT):  # if this is cut off, the next run looks everywhere
+                watermarks.forget(tx, repository.uid, job)
         folder = f"{repository.prefix}_desilt/restored/{row.id}-{secrets.token_hex(4)}/"
         wanted = [
             Wanted(

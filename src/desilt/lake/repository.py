@@ -43,6 +43,7 @@ class LakeRepository:
     """Branches, tags, commits and objects under one name."""
 
     refuses: Mapping[str, str] = MappingProxyType({})
+    assets = None
     modes: Sequence[Mode] = ("design",)
     reports = ""
 

@@ -40,6 +40,7 @@ class LakefsRepository:
 
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
+    assets = None
     modes: Sequence[Mode] = ("design",)
     reports = "_lakefs/retention/gc/"
     prefix = PREFIX

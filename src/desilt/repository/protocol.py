@@ -16,6 +16,7 @@ from desilt.executors.executor import Executor
 from desilt.objects.store import ObjectStore
 from desilt.records.database import Database
 from desilt.records.holds import Hold, HoldKind
+from desilt.repository.assets import Assets
 from desilt.repository.editor import HistoryEditor
 from desilt.repository.findings import Findings, Progress
 from desilt.repository.gate import Gate
@@ -95,6 +96,10 @@ class Repository(Protocol):
     @property
     def refuses(self) -> Mapping[str, str]:
         """Jobs, and other commands, that cannot be done in a repository of this kind, and why, in one line."""
+
+    @property
+    def assets(self) -> Assets | None:
+        """None: what no ref reaches is on record, and no listing is asked which there is."""
 
     @property
     def modes(self) -> Sequence[Mode]:

@@ -26,7 +26,7 @@ from desilt.runs.steps import Action, DeleteRefs, EditHistory, PlanFile, RemoveO
 
 FILE = "plan.json"
 SWEPT = "swept.json"  # beside it, once a sweep of it has begun
-VERSION = 4
+VERSION = 5
 ONE_BRANCH = "objects of branch "  # with its uid: the measure of a plan that did not look at the whole repository
 S = TypeVar("S", bound=Step)
 

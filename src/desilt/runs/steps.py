@@ -47,7 +47,7 @@ class PlanFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoveObjects:
-    """Objects go, or ranges and metaranges do."""
+    """Objects go, or files of metadata do: ranges and metaranges, or snapshots, logs and manifests."""
 
     files: tuple[PlanFile, ...]
     tables: bool = False
