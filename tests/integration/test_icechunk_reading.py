@@ -93,6 +93,7 @@ def test_what_is_nowhere_is_said_to_be(cli, world):
     for wanted in ("nowhere/c/0", "a/c/9/9", f"chunks/{world.first}", "a/c", ""):
         assert "there is no object" in refused(cli, "explain", world.uri, wanted)
     assert "there is no ref" in refused(cli, "explain", world.uri, "a", "--ref", "nowhere")
+    assert "desilt lake" not in refused(cli, "explain", world.uri, "nowhere", "--ref", "main")
 
 
 def test_figures_have_the_names_of_arrays(cli, world):
@@ -125,7 +126,7 @@ def test_holds_are_made_listed_and_lifted(cli, world):
         (("--ref", "nowhere"), "write a branch, a tag or the id of a snapshot"),
         (("--ref", "1CECHNKREP0F1RSTCMT1"), "write a branch, a tag or the id of a snapshot"),
         (("--address", "chunks/1CECHNKREP0F1RSTCMT0"), "there is no object"),
-        (("--address", "elsewhere"), "not the address of an object"),
+        (("--address", "elsewhere"), "not the address of an object here; `desilt explain` shows that of a path"),
     ],
 )
 def test_what_a_hold_cannot_keep_is_refused(cli, world, words, said):
