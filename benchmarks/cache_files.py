@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from desilt.cache.ranges import placed
+from desilt.cache.ranges import Below, RangeDecoder, placed
 from desilt.columns import classes
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files
@@ -31,6 +31,7 @@ from machine import keep
 
 RANGES_A_DAY, ENTRIES = 4, 1_000
 PREFIX = "repos/bench/"
+DECODER = RangeDecoder(FOLDER, Below(PREFIX))
 NEVER = 1 << 30
 
 
@@ -51,11 +52,11 @@ def main() -> None:
             began = time.process_time()
             for number in range(1, len(days) + 1) if name != "one run" else [len(days)]:
                 some = [one for day in days[:number] for one in day]
-                placed(HERE, store, PREFIX, some, source=FOLDER, folder=folder)
+                placed(HERE, store, PREFIX, some, decoder=DECODER, folder=folder)
             made = time.process_time() - began
-            placed(HERE, store, PREFIX, wanted, source=FOLDER, folder=folder)  # whatever was due
+            placed(HERE, store, PREFIX, wanted, decoder=DECODER, folder=folder)  # whatever was due
             best = min(mark(store, wanted, folder) for _ in range(options.rounds))
-            files = len(placed(HERE, store, PREFIX, wanted, source=FOLDER, folder=folder))
+            files = len(placed(HERE, store, PREFIX, wanted, decoder=DECODER, folder=folder))
             rows.append({"files": name, "read": files, "mark": round(best, 3), "all_runs": round(made, 2)})
             print(f"{name:>17}: {files:>4} files, a mark {best:.3f} s, all runs together {made:.1f} s")
         keep("cache_files", {"days": options.days, "entries": sum(one.count for one in wanted), "rows": rows})
@@ -79,7 +80,7 @@ def mark(store: ObjectStore, wanted: Sequence[RangeData], folder: str) -> float:
     """Seconds to find the files of all ranges, and to read what a judge compares."""
     began = time.process_time()
     files, rows = Files(store), 0
-    for one in placed(HERE, store, PREFIX, wanted, source=FOLDER, folder=folder):
+    for one in placed(HERE, store, PREFIX, wanted, decoder=DECODER, folder=folder):
         rows += files.rows(one.file, Bucket(0, 1), [HASH, "owner"]).num_rows
     assert rows == sum(one.count for one in wanted)
     return time.process_time() - began

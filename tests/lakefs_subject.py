@@ -86,6 +86,8 @@ class LakefsSubject:
     ``db``, and with ``clock`` for the time. The environment must have ``access.environment`` meanwhile.
     """
 
+    shows_staged = shows_unreached = True
+
     def __init__(self, access, open_repository, db, *, model=None):
         self.access, self.model = access, model
         self.name = f"desilt-{uuid.uuid4().hex[:12]}"
@@ -126,6 +128,9 @@ class LakefsSubject:
         told = self._known[address]
         body = {name: told[name] for name in ("physical_address", "checksum", "size_bytes")}
         self.access.ask("PUT", self._at("branches", branch, "objects"), body, path=path)
+
+    def uploaded_as(self, path):
+        return path
 
     def commit(self, branch, message):
         return self.access.ask("POST", self._at("branches", branch, "commits"), {"message": message})["id"]

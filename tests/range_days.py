@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from desilt.cache.ranges import CACHED, FOLDER, entries_of, placed
+from desilt.cache.ranges import CACHED, FOLDER, Below, RangeDecoder, entries_of, placed
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files
 from desilt.columns.hashing import address_hash
@@ -15,6 +15,7 @@ from desilt.sstable.table import RAW
 from desilt.sstable.values import encode_entry
 
 PREFIX = "repos/r/"
+DECODER = RangeDecoder(RANGES, Below(PREFIX))
 
 
 class Days:
@@ -56,7 +57,7 @@ class Days:
         self.wanted += [one for one in gone if one not in self.wanted]
 
     def placed(self, store=None, wanted=None):
-        return placed(HERE, store or self.store, PREFIX, self.wanted if wanted is None else wanted, source=RANGES)
+        return placed(HERE, store or self.store, PREFIX, self.wanted if wanted is None else wanted, decoder=DECODER)
 
     def held(self, found=None):
         """What the cache has of each range that is wanted."""

@@ -14,6 +14,7 @@ REMOVING = {"delete_many", "move_many"}
 OF_FILES = {"unlink", "remove", "removedirs", "rmtree", "rmdir", "rename", "renames", "replace", "move", "truncate"}
 OF_MODULES = {"os", "shutil", "pathlib"}
 ONLY_OF_PATHS = {"unlink", "rmdir", "rename"}  # on whatever: no other thing here has methods of these names
+BRANCH_FILES = {"icechunk/removed_refs.py"}  # a branch there is a file that moves: it is read right before it goes
 SELF_MADE = {"executors/java.py": {"rename"}}  # a folder it has just made, to where nothing is
 
 DELETES = re.compile(
@@ -67,7 +68,7 @@ def removes_files(tree):
 def test_only_the_sweep_asks_a_store_to_take_objects_away():
     who = {name for name, tree in modules().items() if REMOVING & (names_used(tree) | looked_up(tree))}
     outside = {name for name in who if not name.startswith(("sweep/", "objects/"))}
-    assert outside == set()
+    assert outside == BRANCH_FILES
     assert {"sweep/delete.py", "sweep/restore.py", "sweep/tidy.py"} <= who
 
 

@@ -94,6 +94,23 @@ def test_a_date_that_has_not_passed_is_refused(lake):
         planned(repo, before=repo.clock() + timedelta(seconds=1))
 
 
+@pytest.mark.parametrize("mode", ["v1", "v2"])
+def test_a_mode_that_the_repository_has_not_is_refused_in_one_line(lake, mode):
+    repo, _ = lake
+    says = f"^history cannot be made shorter in the mode '{mode}' here; choose design$"
+    for ask in (asked(mode=mode), expiration.job.ask(before=CUTOFF, mode=mode)):
+        with pytest.raises(BadRequest, match=says):
+            plan(expiration.job, repo, HERE, ask)
+
+
+def test_the_mode_of_a_lake_need_not_be_named(lake):
+    repo, _ = lake
+    plain = plan(expiration.job, repo, HERE, expiration.job.ask(before=CUTOFF))
+    named = plan(expiration.job, repo, HERE, expiration.job.ask(before=CUTOFF, mode="design"))
+    assert plain.history == named.history
+    assert (plain.notes, named.notes) == ((), ())
+
+
 def test_keep_rules_on_a_lake(lake):
     repo, _ = lake
     expired(repo, keep=KeepCounts(last=4))

@@ -23,6 +23,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
 from desilt.domain import keep_rules, policy
+from desilt.domain.run import SAID_ONCE
 from desilt.errors import BadRequest, DesiltError
 from desilt.jobs import registry
 from desilt.jobs.documents import read_document
@@ -322,7 +323,7 @@ def test_the_sections_of_an_upkeep_are_our_jobs_and_the_trash():
 @pytest.mark.parametrize("job", JOBS)
 def test_the_fields_of_a_section_are_the_words_of_its_job(job):
     """Those that a file may say; a new option of a job is to be in the schema, too."""
-    words = {word for word in registry.find(job).words if word not in {*ASKED, "after_restore"}}
+    words = {word for word in registry.find(job).words if word not in {*ASKED, *SAID_ONCE}}
     limits = {"max_share", "max_objects", "allow_empty", "max_deletes_per_second"}
     way_back = set() if registry.find(job).traits.no_way_back else {"to"}
     said = {*read("upkeep")["properties"][job]["else"]["properties"]}

@@ -69,6 +69,7 @@ class ExpireWords(AskWords, total=False):
     keep_last: int | None
     delete_expired_tags: bool
     delete_expired_branches: bool
+    mode: Literal["design", "v1", "v2"] | None
     sizes: bool
 
 
@@ -77,6 +78,9 @@ class CollectWords(AskWords, total=False):
     unreached_for: Span
     keep_runs: Span
     dropped_for: Span
+    unsafe: bool
+    accept_missing: int
+    backups_older_than: Span | None
 
 
 class GcRunWords(GcWords, LimitWords, total=False):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache import ranges as range_cache
-from desilt.cache.ranges import Territory
+from desilt.cache.ranges import Decoder
 from desilt.columns.buckets import HASH, around, every
 from desilt.columns.files import Files, HeldFile
 from desilt.columns.hashing import address_hash
@@ -22,7 +22,6 @@ from desilt.domain.history import Commit
 from desilt.errors import Damaged, NotFound, NotReadBack
 from desilt.executors.executor import HERE
 from desilt.objects.store import ObjectStore
-from desilt.sstable.ranges import Ranges
 from desilt.sstable.values import RangeData
 
 Found = TypeVar("Found")
@@ -36,16 +35,16 @@ class CommittedEntries:
         self,
         store: ObjectStore,
         prefix: str,
-        ranges: Ranges,
+        listed_by: Callable[[str], Sequence[RangeData]],  # a metarange
         commits: Iterable[Commit],
         *,
-        territory: Territory | None = None,
+        decoder: Decoder,
     ) -> None:
-        self._store, self._prefix, self._territory, self._folder = store, prefix, territory, ranges.folder
+        self._store, self._prefix, self._decoder = store, prefix, decoder
         self._ranges: dict[str, RangeData] = {}
         self._listing: dict[str, list[str]] = {}
         for metarange in sorted({commit.metarange for commit in commits}):
-            for listed in ranges.metarange(metarange):
+            for listed in listed_by(metarange):
                 self._ranges[listed.id] = listed
                 self._listing.setdefault(listed.id, []).append(metarange)
 
@@ -98,7 +97,7 @@ class CommittedEntries:
 
     def _files(self) -> list[HeldFile]:
         wanted = [self._ranges[name] for name in sorted(self._ranges)]
-        return range_cache.held(HERE, self._store, self._prefix, wanted, source=self._folder, territory=self._territory)
+        return range_cache.held(HERE, self._store, self._prefix, wanted, decoder=self._decoder)
 
     def _names(self, held: HeldFile) -> list[str]:
         """The ranges of a cache file, by the number of the owner that each is in it."""

@@ -6,8 +6,9 @@ sound one, and what it held is read again.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from desilt import cycles
 from desilt.errors import NotFound
@@ -41,19 +42,49 @@ class Lists:
         self.ranges |= other.ranges
 
 
+class Listing(Protocol):
+    """What lists ranges, or other tables, below a prefix of a store."""
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def folder(self) -> str: ...
+
+    def metarange(self, metarange: str, /) -> Sequence[RangeData]: ...
+
+
+Opens = Callable[[ObjectStore, str, str], Listing]  # by prefix and folder; it is sent to executors
+
+
+def metaranges_in(store: ObjectStore, prefix: str, folder: str) -> Listing:
+    return Ranges(store, prefix, folder=folder)
+
+
 @dataclass(frozen=True, slots=True)
 class MetarangePiece:
     """Metaranges to be read into one file."""
 
     store: str
     prefix: str
-    folder: str  # that tables are in
+    folder: str  # that they are in
+    opens: Opens
     metaranges: tuple[str, ...]
 
 
 @cycles.left_alone()
-def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Sequence[str]) -> Lists:
-    """What ``metaranges`` list; those that lie together there (in time, say) are kept together."""
+def lists(
+    executor: Executor,
+    store: ObjectStore,
+    ranges: Listing,
+    metaranges: Sequence[str],
+    *,
+    opens: Opens = metaranges_in,
+) -> Lists:
+    """What ``metaranges`` list; those that lie together there (in time, say) are kept together.
+
+    ``opens`` is how another process gets at ``ranges``.
+    """
     wanted = dict.fromkeys(one for one in metaranges if one != EMPTY)
     found = Lists()
 
@@ -70,7 +101,8 @@ def lists(executor: Executor, store: ObjectStore, ranges: Ranges, metaranges: Se
     for key in [key for batch in store.list(folder) for key in batch["key"].to_pylist()]:
         take(kept(store, folder, key))
     new = tuple(name for name in wanted if name not in found.of)
-    pieces = [MetarangePiece(store.uri, ranges.prefix, ranges.folder, group) for group in _grouped(new, executor.width)]
+    groups = _grouped(new, executor.width)
+    pieces = [MetarangePiece(store.uri, ranges.prefix, ranges.folder, opens, group) for group in groups]
     for key in executor(read_group, pieces, rows=len(new) * ROWS_TO_A_METARANGE):
         take(kept(store, folder, key))
     for metarange in new:
@@ -89,7 +121,7 @@ def _grouped(metaranges: tuple[str, ...], width: int) -> Iterator[tuple[str, ...
 def read_group(piece: MetarangePiece) -> str:
     """On an executor: read some metaranges, and keep what they list; the key of that."""
     store = open_store(piece.store)
-    ranges, group = Ranges(store, piece.prefix, folder=piece.folder), Lists()
+    ranges, group = piece.opens(store, piece.prefix, piece.folder), Lists()
     for metarange in piece.metaranges:
         group.add(metarange, list(ranges.metarange(metarange)))
     return _keep(store, piece.prefix + FOLDER, group)

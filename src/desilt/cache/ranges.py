@@ -66,14 +66,35 @@ class Below:
         return pc.if_else(pc.match_substring(uris, self.prefix), tails, pa.scalar(None, pa.string()))
 
 
+class Decoder(Protocol):
+    """How a kind of repository has its tables, that their entries are read from. It is sent to executors."""
+
+    @property
+    def folder(self) -> str:
+        """The folder they are in, each by its id."""
+
+    def entries(self, store: ObjectStore, prefix: str, some: Sequence[RangeData], first: int) -> pa.Table:
+        """The entries of some that point into the repository, as CACHED, with owners counted from ``first``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeDecoder:
+    """Of ranges in a folder."""
+
+    folder: str
+    territory: Territory
+
+    def entries(self, store: ObjectStore, prefix: str, some: Sequence[RangeData], first: int) -> pa.Table:
+        return entries_together(Ranges(store, prefix, folder=self.folder), some, first, self.territory)
+
+
 @dataclass(frozen=True, slots=True)
 class RangePiece:
-    """Ranges to be decoded into one cache file."""
+    """Tables to be decoded into one cache file."""
 
     store: str
     prefix: str
-    territory: Territory
-    source: str  # the folder the ranges are in
+    decoder: Decoder
     ranges: tuple[RangeData, ...]
     target: str  # the cache file's key without its ending
 
@@ -99,12 +120,11 @@ def held(
     prefix: str,
     wanted: Sequence[RangeData],
     *,
-    source: str,
+    decoder: Decoder,
     folder: str = FOLDER,
-    territory: Territory | None = None,
 ) -> list[HeldFile]:
     """The files in ``folder`` that hold the entries of ``wanted``, after decoding those that are new."""
-    found = placed(executor, store, prefix, wanted, source=source, folder=folder, territory=territory, grows=False)
+    found = placed(executor, store, prefix, wanted, decoder=decoder, folder=folder, grows=False)
     return [one.held for one in found]
 
 
@@ -115,23 +135,21 @@ def placed(
     prefix: str,
     wanted: Sequence[RangeData],
     *,
-    source: str,
+    decoder: Decoder,
     folder: str = FOLDER,
-    territory: Territory | None = None,
     grows: bool = True,
 ) -> list[Placed]:
     """The same, with the place of each range in its file; where small files are many, they grow together first."""
     counts = {one.id: one.count for one in wanted}
     files = sound(store, prefix + folder, counts)
-    if grows and _grow(executor, store, prefix, files, counts, source=source, folder=folder):
+    if grows and _grow(executor, store, prefix, files, counts, source=decoder.folder, folder=folder):
         files = sound(store, prefix + folder, counts)
     known = places(files)
     missing = [one for one in wanted if one.id not in known]
     if missing:
         log.info("%s of %s ranges are decoded into the cache", len(missing), len(wanted))
         groups = _grouped(missing, ENTRIES_TO_A_FILE, ENTRIES_TO_A_TABLE)
-        here = territory or Below(prefix)
-        pieces = [_piece(store, prefix, here, source, folder, group) for group in groups]
+        pieces = [_piece(store, prefix, decoder, folder, group) for group in groups]
         entries = sum(one.count for one in missing)
         executor.watch.expects(entries)
         executor(decode, pieces, rows=entries + len(missing) * ENTRIES_TO_A_TABLE, weigh=int)
@@ -184,10 +202,9 @@ def distrust(store: ObjectStore, key: str) -> None:
 def decode(piece: RangePiece) -> int:
     """Decode a piece, on an executor: its file first, then the word that it is there; how many rows."""
     store = open_store(piece.store)
-    ranges = Ranges(store, piece.prefix, folder=piece.source)
     tables, hashes, first = [], [], 0
     for some in _grouped(piece.ranges, ENTRIES_TOGETHER):
-        tables.append(entries_together(ranges, some, first, piece.territory))
+        tables.append(piece.decoder.entries(store, piece.prefix, some, first))
         hashes.append(address_hash(tables[-1]["address"].combine_chunks()))
         first += len(some)
     table = pa.concat_tables(tables).combine_chunks()
@@ -244,12 +261,10 @@ def _inside(columns: pa.RecordBatch, outside: pa.Array, territory: Territory) ->
     return columns.set_column(columns.schema.get_field_index("address"), "address", address).filter(counts)
 
 
-def _piece(
-    store: ObjectStore, prefix: str, territory: Territory, source: str, folder: str, group: Sequence[RangeData]
-) -> RangePiece:
+def _piece(store: ObjectStore, prefix: str, decoder: Decoder, folder: str, group: Sequence[RangeData]) -> RangePiece:
     """Named by what is in it, so that doing it twice is doing it once, and by its version: old ones may be going."""
     name = hashlib.sha256("".join([f"{VERSION} ", *(one.id for one in group)]).encode()).hexdigest()[:32]
-    return RangePiece(store.uri, prefix, territory, source, tuple(group), f"{prefix}{folder}{name}")
+    return RangePiece(store.uri, prefix, decoder, tuple(group), f"{prefix}{folder}{name}")
 
 
 def _grouped(ranges: Sequence[RangeData], most: int, each: int = 0) -> Iterator[list[RangeData]]:

@@ -34,10 +34,12 @@ def as_json(report: Report, change: HistoryChange | None) -> str:
 
 def show_change(report: Report, change: HistoryChange) -> None:
     """Figures, the picture before and after, and refs."""
-    edited, abandoned = change.count(Fate.EDITED), change.count(Fate.ABANDONED)
+    edited, abandoned, released = map(change.count, (Fate.EDITED, Fate.ABANDONED, Fate.RELEASED))
     would = "would be " if report.swept is None else ""
+    leaving = f"{many(released, 'commit')} {would}released, " if released else ""
     click.echo(
         f"Run {report.run}: {many(edited, 'commit')} {would}edited, {many(abandoned, 'commit')} {would}abandoned, "
+        f"{leaving}"
         f"{many(len(change.deleted), 'ref')} {would}deleted. No object is removed."
     )
     if left := report.history.get("edits left out"):
@@ -56,13 +58,15 @@ def show_change(report: Report, change: HistoryChange) -> None:
     show_freed(report)
     if abandoned and report.swept is not None:
         click.echo("\nWhat was abandoned can be read by its id, until `desilt collect` takes it.")
+    if released:
+        click.echo(f"\nWhat {'would be' if report.swept is None else 'was'} released can no longer be opened.")
 
 
 def show_freed(report: Report) -> None:
     """What a collection afterwards would free, by ref."""
     for note in report.notes:
         click.echo(f"\n{note}.")
-    if report.frees is None or not report.history.get("abandoned"):
+    if report.frees is None or not report.loses_commits:
         return
     total = report.frees.total
     amount = f"{many(total.objects, 'object')} of {size(total.bytes)}"

@@ -15,11 +15,13 @@ from desilt.cli.params import MOMENT, SPAN
 from desilt.cli.place import with_executor
 from desilt.executors.executor import Executor
 from desilt.jobs.collect import job as collection
+from desilt.jobs.collect.options import Options
 from desilt.repository.protocol import Repository
+from desilt.runs.steps import CHOICES
 from desilt.sweep.limits import Limits
 
 Command = Callable[..., None]
-USUAL = collection.Options()
+USUAL = Options()
 
 
 @click.group(cls=DesiltGroup)
@@ -30,13 +32,22 @@ def collect() -> None:
     (no other commit, staging area, ticket or hold), the ranges and metaranges that no commit has, and files of desilt
     itself that nobody needs: folders of old runs, caches. `desilt expire` and deleted branches and tags leave such
     commits behind; until they are collected, they can be read by their ids, and a new branch or tag saves them.
+
+    In an Icechunk repository: snapshots that nothing reaches, then transaction logs, manifests and chunks that no other
+    snapshot needs, all older than 7 days by the store's clock. What is young stays, with all that it needs, and a chunk
+    that is needed and missing stops the run. All of it goes to the trash unless you say --to delete. `desilt restore`
+    brings files back; which snapshots `repo` listed before is told by the copies of it in overwritten/.
     """
 
 
 def with_scope(command: Command) -> Command:
     """What to leave alone, as options; the command gets ``ask``."""
 
-    @click.option("--older-than", type=SPAN, help="Leave younger commits and files alone.  [24h, and 10m for clocks]")
+    @click.option(
+        "--older-than",
+        type=SPAN,
+        help="Leave younger commits and files alone.  [24h, and 10m for clocks; in an Icechunk repository 7d]",
+    )
     @click.option(
         "--unreached-for",
         type=SPAN,
@@ -45,6 +56,30 @@ def with_scope(command: Command) -> Command:
     )
     @click.option("--keep-runs", type=SPAN, default=USUAL.keep_runs, help="Keep the folders of younger runs.  [90d]")
     @click.option("--now", type=MOMENT, help="Judge ages as of this time; it may look back.")
+    @click.option("--full", is_flag=True, help="Look at everything, whatever the last run saved.")
+    @click.option(
+        "--unsafe",
+        is_flag=True,
+        help="Icechunk: --older-than may be less than an hour. Open sessions lose what they have written before.",
+    )
+    @click.option(
+        "--accept-missing",
+        type=click.IntRange(0),
+        default=USUAL.accept_missing,
+        metavar="N",
+        help="Icechunk: go on although up to N chunks that are needed are missing.  [0]",
+    )
+    @click.option(
+        "--backups-older-than",
+        type=SPAN,
+        help="Icechunk: also move copies of `repo` in overwritten/ to the trash; its log of operations ends there.",
+    )
+    @click.option(
+        "--to",
+        "action",
+        type=click.Choice([one.value for one in CHOICES]),
+        help="Icechunk: the trash can be restored from.  [trash]",
+    )
     @purge_option
     @functools.wraps(command)
     def wrapped(
@@ -53,11 +88,26 @@ def with_scope(command: Command) -> Command:
         unreached_for: timedelta,
         keep_runs: timedelta,
         now: datetime | None,
+        full: bool,
+        unsafe: bool,
+        accept_missing: int,
+        backups_older_than: timedelta | None,
+        action: str | None,
         purge_versions: bool,
         **rest: Any,
     ) -> None:
-        ask = {"now": now, "older_than": older_than, "unreached_for": unreached_for, "keep_runs": keep_runs}
-        command(*values, ask={**ask, "action": purging() if purge_versions else None}, **rest)
+        ask = {
+            "now": now,
+            "full": full,
+            "older_than": older_than,
+            "unreached_for": unreached_for,
+            "keep_runs": keep_runs,
+            "unsafe": unsafe,
+            "accept_missing": accept_missing,
+            "backups_older_than": backups_older_than,
+            "action": purging(action) if purge_versions else action,
+        }
+        command(*values, ask=ask, **rest)
 
     return wrapped
 
@@ -84,7 +134,7 @@ def plan(repository: Repository, ask: Words, limits: Limits, executor: Executor,
 @with_limits
 @with_executor
 def run(repository: Repository, ask: Words, limits: Limits, executor: Executor, as_json: bool) -> None:
-    """Plan, then remove what was planned; there is no way back from it.
+    """Plan, then remove what was planned; of an embedded lake there is no way back from it.
 
     The first run needs --confirm: look at a plan before. It covers later runs with the same --older-than and the same
     --unreached-for, or a longer one. Commits that a ref or a hold reaches by now are left alone, with all they have.

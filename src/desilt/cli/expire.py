@@ -17,6 +17,7 @@ from desilt.cli.params import COUNTS, DAY_OR_SPAN, MOMENT, SHARE
 from desilt.cli.place import with_executor
 from desilt.cli.progress import Told
 from desilt.domain.expiry import Omission
+from desilt.domain.modes import MODES, Mode
 from desilt.errors import BadRequest
 from desilt.executors.executor import Executor, Here
 from desilt.jobs.expire import job as expiration
@@ -61,6 +62,15 @@ def with_wish(command: Command) -> Command:
         default=True,
         help="Say what a collection afterwards would free; that looks at every entry.  [yes]",
     )
+    @click.option(
+        "--mode",
+        type=click.Choice(MODES),
+        help="What becomes of an old commit that a branch or a tag points to. design: it stays as it is, with all it "
+        "descends from. v1: it stays, and gets the root as its parent; the history of others leads past it. v2: the "
+        "same, but it stays in the history of others; what is old and nothing points to leaves history at once, and "
+        "cannot be read by its id any more. v1 and v2 are what Icechunk's own library does to its two formats, and "
+        "there only; lakes have design alone.  [the repository's own]",
+    )
     @click.option("--now", type=MOMENT, help="Count ages from this time; it may look back.")
     @click.option(
         "--max-share",
@@ -77,6 +87,7 @@ def with_wish(command: Command) -> Command:
         keep: dict[str, int] | None,
         delete_expired_tags: bool,
         delete_expired_branches: bool,
+        mode: Mode | None,
         sizes: bool,
         now: datetime | None,
         max_share: float,
@@ -89,6 +100,7 @@ def with_wish(command: Command) -> Command:
             "keep_last": keep_last,
             "delete_expired_tags": delete_expired_tags,
             "delete_expired_branches": delete_expired_branches,
+            "mode": mode,
             "sizes": sizes,
         }
         command(repository, *values, ask=ask, limits=Limits(max_share=max_share), **rest)

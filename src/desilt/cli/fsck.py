@@ -12,15 +12,16 @@ from desilt.cli.progress import Progress
 from desilt.domain.units import many, size
 from desilt.repository.findings import ERRORS, FACTS, Finding, Findings
 from desilt.repository.protocol import Repository
+from desilt.sstable.ranges import FOLDER as RANGES
 
 SHOWN = 5  # findings of a kind; --json has more
 WAYS_ON = {
     "missing-commit": "restore the database from a copy",
     "collected-commit": "restore the database from a copy",
     "corrupt-commit": "restore the database from a copy",
-    "missing-table": "restore these files, below _lakefs/, from a copy of the objects",
-    "condemned-table": "sweep nothing more; keep a copy of these files, below _lakefs/, and restore the database",
-    "corrupt-table": "restore these files, below _lakefs/, from a copy of the objects",
+    "missing-table": "restore these files, below {tables}, from a copy of the objects",
+    "condemned-table": "sweep nothing more; keep a copy of these files, below {tables}, and restore the database",
+    "corrupt-table": "restore these files, below {tables}, from a copy of the objects",
     "missing-object": "restore the objects from a copy, or put the paths again",
     "wrong-size": "restore the objects from a copy, or put the paths again",
     "wrong-bytes": "restore the objects from a copy, or put the paths again",
@@ -83,10 +84,13 @@ def document(repository: Repository, found: Findings) -> dict[str, Any]:
 
 
 def show(repository: Repository, found: Findings) -> None:
-    looked, outside = found.totals, found.totals.outside
+    looked, a_lake = found.totals, repository.layout.tables == RANGES
+    tables, place = (RANGES, "lake") if a_lake else (repository.uri, "repository")
+    where = [f"{looked.inside:,} in the tables themselves"] if looked.inside else []
+    where += [f"{looked.outside:,} outside the {place}"] if looked.outside else []
     click.echo(
         f"Checked {repository.name}: {looked.commits:,} commits, {looked.tables:,} tables, "
-        f"{looked.entries:,} entries{f' ({outside:,} outside the lake)' if outside else ''}, "
+        f"{looked.entries:,} entries{' (' * bool(where)}{', '.join(where)}{')' * bool(where)}, "
         f"{looked.objects:,} objects of {size(looked.bytes)}{', every byte read' if found.deep else ''}"
     )
     for title, kinds in (("errors", ERRORS), ("facts", FACTS)):
@@ -98,7 +102,7 @@ def show(repository: Repository, found: Findings) -> None:
             if found.counts[kind] > SHOWN:
                 click.echo(f"  … and {found.counts[kind] - SHOWN:,} more; --json lists up to 1,000")
             if kind in WAYS_ON:
-                click.echo(f"  → {WAYS_ON[kind]}")
+                click.echo(f"  → {WAYS_ON[kind].format(tables=tables)}")
     for text in found.left_out:
         click.echo(f"\nleft out: {text}")
     click.echo("\nSound: no errors." if found.sound else f"\nNot sound: {many(found.errors, 'error')}.")

@@ -17,11 +17,17 @@ from desilt.domain.history import Commit
 from desilt.domain.units import many
 from desilt.render import lanes
 from desilt.render.lanes import LaneRow, Spot
-from desilt.runs.history import FILE, Dot, Fate, HistoryChange
+from desilt.runs.history import FILE, GONE, Dot, Fate, HistoryChange
 
 LINES = 60  # of a change, both pictures together; the second gets no more than half of them
-SIGNS = {Fate.KEPT: "●", Fate.POINTED: "◆", Fate.EDITED: "✎", Fate.ABANDONED: "○"}
-COLOURS = {Fate.KEPT: "green", Fate.POINTED: "cyan", Fate.EDITED: "yellow", Fate.ABANDONED: "bright_black"}
+SIGNS = {Fate.KEPT: "●", Fate.POINTED: "◆", Fate.EDITED: "✎", Fate.ABANDONED: "○", Fate.RELEASED: "◌"}
+COLOURS = {
+    Fate.KEPT: "green",
+    Fate.POINTED: "cyan",
+    Fate.EDITED: "yellow",
+    Fate.ABANDONED: "bright_black",
+    Fate.RELEASED: "red",
+}
 RUN, DELETED = "┊", "✗"  # many commits on one line; a ref that goes
 COLUMNS = 100  # where there is no terminal to ask
 
@@ -77,8 +83,8 @@ def _drawn(spots: Sequence[Spot], change: HistoryChange, width: int, *, colour: 
         if len(spot.dots) == 1:
             words = _one(spot, change, colour, edited, _room(row, width))
         if colour:
-            sign = click.style(sign, fg=COLOURS[spot.fate], bold=spot.fate is not Fate.ABANDONED)
-            words = click.style(words, dim=True) if spot.fate is Fate.ABANDONED else words
+            sign = click.style(sign, fg=COLOURS[spot.fate], bold=spot.fate not in GONE)
+            words = click.style(words, dim=True) if spot.fate in GONE else words
         lines += _lines(row, sign, words)
     return lines
 

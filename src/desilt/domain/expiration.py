@@ -11,6 +11,9 @@ descends from stays with it, down to the first commit that a rule keeps and that
 is edited for others. It takes no part in the histories of other refs.
 
 Times must not fall from parent to child. Where they do, no young commit is lost.
+
+That is the mode ``design``. Icechunk's library has two others (``domain/modes.py``): what an old ref descends from does
+not stay with it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -18,8 +21,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from desilt.domain import modes
 from desilt.domain.history import SHORT
-from desilt.domain.keep_rules import Detour, KeepCounts, kept, walk_down
+from desilt.domain.keep_rules import Dated, Detour, KeepCounts, kept, walk_down
+from desilt.domain.modes import Mode
 from desilt.domain.potential import reach
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest, NotFound, Unreadable
@@ -62,8 +67,9 @@ class Expiration:
     abandoned: Mapping[str, tuple[Ref, ...]]  # commits no ref reaches any more, and the refs that did
     kept: Mapping[str, str]  # old commits that a keep rule holds, and which one
     pointed: Mapping[str, tuple[Ref, ...]]  # old commits that stay only because refs name them
-    skipped: Mapping[Ref, str]  # refs with old tips that stay: nothing is done for them
+    skipped: Mapping[Ref, str]  # refs with old tips that stay, and why
     deleted_refs: Mapping[Ref, str]
+    released: frozenset[str] = frozenset()  # commits that leave history at once, reached before or not
 
 
 def expire(
@@ -71,42 +77,51 @@ def expire(
     refs: Sequence[Ref],
     *,
     before: datetime,
+    mode: Mode = "design",
     keep: KeepCounts | None = None,
     delete_expired_tags: bool = False,
     delete_expired_branches: bool = False,
     protected: Mapping[str, str] | None = None,
 ) -> Expiration:
-    """Hide what was committed strictly ``before`` a moment, from every ref whose tip was not.
+    """Hide what was committed strictly ``before`` a moment, from every ref whose tip was not; from others by ``mode``.
 
     ``nodes`` is all that refs reach, or more. Keep rules are asked of the refs that
-    are not skipped. ``protected`` are names of refs that never go, and why.
+    are not skipped; where those lose history too, of all that are sure to stay.
+    ``protected`` are names of refs that never go, and why.
     """
     protected = protected or {}
     reaching = _reaching(nodes, refs)
     if strange := sorted(protected.keys() - {ref.name for ref in refs}):
         raise BadRequest(f"there is no branch or tag {strange[0]!r} to protect; mend the name, or leave it out")
     cut = f"before {check_date(before).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    young = {name for name, node in nodes.items() if node.created_at >= before}
+    roots = {name for name, node in nodes.items() if not node.parents}
+    young = modes.young(nodes, roots, before, mode)
     live = [ref for ref in refs if ref.target in young]
-    lines = [(str(ref), ref.target) for ref in live if ref.kind != "hold"]
+    may_go = {"tag": delete_expired_tags, "branch": delete_expired_branches}
+    sure = live if mode == "design" else [ref for ref in refs if not may_go.get(ref.kind) or ref.name in protected]
+    lines = [(str(ref), ref.target) for ref in {*live, *sure} if ref.kind != "hold"]
     held = kept(nodes, lines, keep) if keep else {}
-    stays = young | held.keys() | {name for name, node in nodes.items() if not node.parents}
+    stays = young | held.keys() | roots
 
     skipped, deleted = dict[Ref, str](), dict[Ref, str]()
     for ref in sorted(set(refs).difference(live)):
         old = f"its tip {ref.target[:SHORT]} is from {cut}"
-        if not {"tag": delete_expired_tags, "branch": delete_expired_branches}.get(ref.kind):
+        if not may_go.get(ref.kind):
             skipped[ref] = old
         elif ref.name in protected:
             skipped[ref] = f"{old}, but it is protected: {protected[ref.name]}"
         elif ref.target in held:
             skipped[ref] = f"{old}, but it is kept: {held[ref.target]}"
+        elif mode == "v2" and ref.target in roots:
+            skipped[ref] = f"{old}, but it is where all history begins"
         else:
             deleted[ref] = old
     if deleted and not live and not skipped:
         raise BadRequest(f"the tips of all refs are from {cut}, so all would go; protect the default branch")
 
-    edits = _edits(nodes, live, stays, cut)
+    named = {ref.target for ref in (*live, *skipped)}
+    released = frozenset(nodes.keys() - stays - named) if mode == "v2" else frozenset[str]()
+    edits = _edits(nodes, modes.parents(nodes, live, skipped, stays, released, mode), stays, cut)
     abandoned = _abandoned(nodes, reaching, edits, [*live, *skipped])
     if wrong := sorted(young & abandoned.keys()):
         raise Unreadable(f"commit {wrong[0]} is not from {cut}, but one that descends from it is; see `desilt fsck`")
@@ -117,6 +132,7 @@ def expire(
         _by_target(ref for ref in skipped if ref.target not in stays),
         skipped,
         deleted,
+        released,
     )
 
 
@@ -165,7 +181,24 @@ def part(
     gone = {ref: why for ref, why in found.deleted_refs.items() if ref not in kept}
     staying = [ref for ref in refs if ref not in gone]
     abandoned = _abandoned(nodes, _reaching(nodes, refs), edits, staying)
-    return replace(found, edits=tuple(edits), abandoned=abandoned, skipped={**found.skipped, **kept}, deleted_refs=gone)
+    parents = {edit.id: edit.new_parents for edit in edits}
+    return replace(
+        found,
+        edits=tuple(edits),
+        abandoned=abandoned,
+        skipped={**found.skipped, **kept},
+        deleted_refs=gone,
+        released=leaving(nodes, parents, found.released, {ref.target for ref in staying}),
+    )
+
+
+def leaving(
+    nodes: Mapping[str, Dated], edited: Mapping[str, Sequence[str]], going: Iterable[str], tips: Iterable[str]
+) -> frozenset[str]:
+    """Of commits that are ``going``, those that neither a tip nor any commit that stays descends from, once edited."""
+    going = frozenset(going)
+    stay = walk_down({*tips, *(nodes.keys() - going)}, lambda name: edited.get(name, nodes[name].parents))
+    return going.difference(stay)
 
 
 def after(nodes: Mapping[str, Node], change: Expiration | Reparent) -> dict[str, Node]:
@@ -187,14 +220,17 @@ def _abandoned(
     return {name: by for name, by in reaching.items() if by and name not in reached}
 
 
-def _edits(nodes: Mapping[str, Node], live: Iterable[Ref], stays: Set[str], cut: str) -> tuple[Reparent, ...]:
-    detour, edits = Detour(nodes, stays), list[Reparent]()
-    for name in walk_down((ref.target for ref in live), lambda name: detour.parents(nodes[name])):
-        node, parents = nodes[name], detour.parents(nodes[name])
-        if parents != node.parents:
+def _edits(
+    nodes: Mapping[str, Node], parents: Mapping[str, tuple[str, ...]], stays: Set[str], cut: str
+) -> tuple[Reparent, ...]:
+    """``parents`` as commits get them, where they are others than they have."""
+    edits = list[Reparent]()
+    for name, new in parents.items():
+        node = nodes[name]
+        if new != node.parents:
             gone = dict.fromkeys(parent for parent in node.parents if parent not in stays)
             why = f"parent{'s' * (len(gone) > 1)} {', '.join(one[:SHORT] for one in gone)} from {cut}"
-            edits.append(Reparent(name, node.parents, parents, why))
+            edits.append(Reparent(name, node.parents, new, why))
     return tuple(sorted(edits, key=lambda edit: (nodes[edit.id].created_at, edit.id)))
 
 

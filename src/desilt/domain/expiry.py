@@ -8,6 +8,7 @@ from typing import Any
 from desilt.domain.expiration import Expiration, Node, Ref, abandon, alone, expire
 from desilt.domain.history import SHORT
 from desilt.domain.keep_rules import KeepCounts
+from desilt.domain.modes import MODES, Mode
 from desilt.errors import DamagedRun, NotFound
 
 
@@ -28,19 +29,22 @@ class Expiry:
     keep: KeepCounts | None = None
     delete_tags: bool = False  # those whose tips are old
     delete_branches: bool = False
+    mode: Mode = "design"  # which plans from before there were others do not say
 
     @property
     def policy(self) -> str:
         """The same for every run of one kind, whatever its date."""
         kept = [f"{rule}={count}" for rule, count in asdict(self.keep).items() if count] if self.keep else []
         gone = ["expired tags deleted"] * self.delete_tags + ["expired branches deleted"] * self.delete_branches
-        return ", ".join(["history expired", *([f"keeping {' '.join(kept)}"] if kept else []), *gone])
+        how = [] if self.mode == "design" else [f"in the mode {self.mode}"]
+        return ", ".join([" ".join(["history expired", *how]), *([f"keeping {' '.join(kept)}"] if kept else []), *gone])
 
     def decide(self, graph: Graph) -> Expiration:
         return expire(
             graph.nodes,
             graph.refs,
             before=self.before,
+            mode=self.mode,
             keep=self.keep,
             delete_expired_tags=self.delete_tags,
             delete_expired_branches=self.delete_branches,
@@ -83,6 +87,8 @@ def read_wish(facts: Mapping[str, Any]) -> Wish:
         if "before" not in facts:
             return Omission(**facts)
         keep = KeepCounts(**facts["keep"]) if facts["keep"] else None
+        if facts.get("mode", "design") not in MODES:
+            raise KeyError("mode")
         return Expiry(**{**facts, "before": datetime.fromisoformat(facts["before"]), "keep": keep})
     except (TypeError, ValueError, KeyError):
         raise DamagedRun("the plan", "does not say what is to be expired") from None

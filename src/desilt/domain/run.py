@@ -16,7 +16,10 @@ BESIDE = (
     VACUUMS,
 )  # folders beside those of jobs: nobody sweeps these, so nobody lists them
 FOLDER = "_desilt/runs/"
-SAID_ONCE = ("confirm", "clock_is_right", "after_restore")  # of what was looked at: no file and no variable says it
+SAID_ONCE = (
+    *("confirm", "clock_is_right", "after_restore"),
+    *("unsafe", "accept_missing", "backups_older_than"),
+)  # of what was looked at: no file and no variable says it
 SAME_MOMENT_MS = 1_000  # a clock that stands still, or two runs in one millisecond
 ID = re.compile(r"(\d{14})-[0-9a-f]{8}")
 

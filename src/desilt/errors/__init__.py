@@ -31,6 +31,7 @@
     │   │   ├── DamagedRun      a file of a run: plan again
     │   │   ├── DamagedWatermark    where the last run ended: pass --full
     │   │   └── NotReadBack     a cache, or what a run has just written: run again
+    │   ├── Dangling            files that are needed are not listed: look with fsck
     │   ├── Malformed           bytes of a table whose name is not known (in desilt.sstable)
     │   ├── JournalBroken       a record of a move is missing beside the objects
     │   └── NewerSchema         a database of a later desilt
@@ -112,6 +113,7 @@ from desilt.errors.damaged import (
     DamagedInventory,
     DamagedRun,
     DamagedWatermark,
+    Dangling,
     MissingAsset,
     MissingTable,
     NotReadBack,
@@ -168,6 +170,7 @@ __all__ = [
     "DamagedInventory",
     "DamagedRun",
     "DamagedWatermark",
+    "Dangling",
     "DesiltError",
     "Dirty",
     "EditedSince",

@@ -1,6 +1,10 @@
 """Files that are not what was written, cut by where a sound one comes from."""
 
+from collections.abc import Sequence
+
 from desilt.errors.base import Unreadable
+
+EXAMPLES = 3
 
 
 class Damaged(Unreadable):
@@ -84,3 +88,18 @@ class NotReadBack(Damaged):
 
     def __init__(self, name: str, reason: str = "") -> None:
         super().__init__(name, reason, f"{name} could not be read back{f': {reason}' if reason else ''}; run again")
+
+
+class Dangling(Unreadable):
+    """Files that something which stays needs, and the store does not list: a name may be damaged, or they are lost."""
+
+    code = "dangling"
+
+    def __init__(self, what: str, count: int, examples: Sequence[str], way_out: str = "") -> None:
+        self.count, self.examples = count, tuple(sorted(examples)[:EXAMPLES])
+        shown = ", ".join(self.examples) + (", …" if count > len(self.examples) else "")
+        are = "is" if count == 1 else "are"
+        super().__init__(
+            f"{count:,} of the {what} that are needed {are} not in the store's listing ({shown}); nothing was removed, "
+            f"for a damaged name makes garbage of what it stood for: see `desilt fsck`{way_out}"
+        )

@@ -89,6 +89,10 @@ class FlatTable:
         start, count = found
         return [self.data[start + at * stride : start + (at + 1) * stride] for at in range(count)]
 
+    def place(self, slot: int) -> int | None:
+        """Where that is which a field leads to; None where the field is absent."""
+        return self._target(slot)
+
     def _target(self, slot: int) -> int | None:
         if (way := self.raw(slot, 4)) is None:
             return None

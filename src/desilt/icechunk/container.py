@@ -20,6 +20,7 @@ WRITER = 24  # bytes, the rest of them spaces
 HEADER = len(MAGIC) + WRITER + 3
 FORMATS = (1, 2)
 PLAIN, ZSTD = 0, 1
+OURS = b"desilt"  # the writer of what we make
 
 
 class AssetKind(IntEnum):
@@ -67,6 +68,20 @@ def opened(data: bytes, kind: AssetKind, name: str) -> Asset:
         raise UnknownAsset(name, f"it is compressed in way {compression}, and 0 and 1 are known")
     writer = data[len(MAGIC) : len(MAGIC) + WRITER].decode(errors="replace").rstrip()
     return Asset(name, version, writer, data[HEADER:] if compression == PLAIN else _decompressed(data[HEADER:], name))
+
+
+def closed(kind: AssetKind, version: int, content: bytes) -> bytes:
+    """A file of our own."""
+    return MAGIC + OURS.ljust(WRITER) + bytes([version, kind, ZSTD]) + _compressed(content)
+
+
+def reclosed(data: bytes, content: bytes) -> bytes:
+    """The file ``data`` with other contents, as whoever wrote it would have."""
+    return data[:HEADER] + (content if data[HEADER - 1] == PLAIN else _compressed(content))
+
+
+def _compressed(content: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(content))
 
 
 def _decompressed(data: bytes, name: str) -> bytes:

@@ -8,10 +8,10 @@ its refs, and that it cannot be read are three answers.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from desilt.domain.history import Commit
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
@@ -51,37 +51,46 @@ class IcechunkHistory:
     seen: Snapshot  # whole, as ``checked`` has it; in format 2 with snapshots that no ref reaches
     deleted_tags: frozenset[str]
     pruned: Mapping[str, tuple[str, ...]]  # by snapshot, where there are any: others whose logs it needs
-    files: Mapping[str, SnapshotFile]  # those that were read: all in format 1, none in 2
+    files: Mapping[str, SnapshotFile]  # those that were read: in format 1 all, in 2 what is held and in no list
 
 
-def history(store: ObjectStore) -> IcechunkHistory:
-    """All that refs reach, and refs."""
+def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
+    """All that refs reach, and refs; and with what they descend from, the snapshots that people want kept ``also``."""
     try:
         data = store.get(REPO)
     except NotFound:
-        return _of_files(store)
+        return _of_files(store, also)
     info = repo_info.read(opened(data, AssetKind.REPO, REPO))
     mark = hashlib.sha256(data).hexdigest()
     pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
-    return IcechunkHistory(2, _seen(info, info.snapshots, mark), info.deleted_tags, pruned, {})
+    known = {one.id for one in info.snapshots}
+    expired = {name: replace(states.fetch(store, name), parent=None) for name in sorted(set(also) - known)}
+    listed: list[AnySnapshot] = [*info.snapshots, *expired.values()]
+    return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired)
 
 
-def _of_files(store: ObjectStore) -> IcechunkHistory:
+def _of_files(store: ObjectStore, also: Iterable[str]) -> IcechunkHistory:
     found = refs.read(store)
     if _any(store, f"{OVERWRITTEN}{REPO}."):  # refs that an upgrade left behind are of a past that is over
         raise MissingAsset(REPO)
     if not found.branches and not found.tags:
-        if any(_any(store, folder) for folder in (SNAPSHOTS, MANIFESTS, REFS)):
-            raise Unreadable(
-                f"the Icechunk repository at {store.uri} has no refs any more, though it has snapshots or manifests; "
-                "restore `repo` or `refs/` from a copy"
-            )
-        raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
+        refuse_without_refs(store)
     files = _reached(store, {*found.branches.values(), *found.tags.values()})
     said = [(name, *sorted(refs.items())) for name, refs in (("branches", found.branches), ("tags", found.tags))]
     parents = sorted((one.id, one.parent or "") for one in files.values())
     mark = hashlib.sha256(json.dumps([said, parents]).encode()).hexdigest()
+    files = _with_ordered(store, also, files)
     return IcechunkHistory(1, _seen(found, files.values(), mark), found.deleted_tags, {}, files)
+
+
+def refuse_without_refs(store: ObjectStore) -> NoReturn:
+    """There are no refs: because there is no repository, or because it lost them."""
+    if any(_any(store, folder) for folder in (SNAPSHOTS, MANIFESTS, REFS)):
+        raise Unreadable(
+            f"the Icechunk repository at {store.uri} has no refs any more, though it has snapshots or manifests; "
+            "restore `repo` or `refs/` from a copy"
+        )
+    raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
 
 
 def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]:
@@ -92,11 +101,39 @@ def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]
         name = ahead.pop()
         if name in files:
             continue
-        files[name] = one = states.fetch(store, name)
-        if one.format != 1:  # which has its parent in `repo`, and would look like a first one
-            raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+        files[name] = one = _of_format_1(store, name)
         if one.parent is not None:
             ahead.append(one.parent)
+    return files
+
+
+def _of_format_1(store: ObjectStore, name: str) -> SnapshotFile:
+    one = states.fetch(store, name)
+    if one.format != 1:  # which has its parent in `repo`, and would look like a first one
+        raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+    return one
+
+
+def _with_ordered(
+    store: ObjectStore, also: Iterable[str], known: Mapping[str, SnapshotFile]
+) -> dict[str, SnapshotFile]:
+    """Those that are ``known``, and ``also`` others with what they descend from, as far as collectors have left it."""
+    files = dict(known)
+    for name in sorted(also):
+        files |= _line(store, name, files) if name not in files else {}
+    return files
+
+
+def _line(store: ObjectStore, name: str, known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
+    """A snapshot that must be there, and what it descends from, up to what is ``known`` or to one that is gone."""
+    files = {name: _of_format_1(store, name)}
+    while (parent := files[name].parent) is not None and parent not in known and parent not in files:
+        try:
+            files[parent] = _of_format_1(store, parent)
+        except MissingAsset:
+            files[name] = replace(files[name], parent=None)
+            break
+        name = parent
     return files
 
 

@@ -43,7 +43,7 @@ KINDS = {
     "config": r"config\.yaml",
 }
 OBJECT = f"^{KINDS['chunk']}$"
-TABLE = f"^(?:{SNAPSHOTS}|{MANIFESTS}|{TRANSACTIONS}){NAME}$"
+TABLE = f"^(?:(?:{SNAPSHOTS}|{MANIFESTS}|{TRANSACTIONS}){NAME}|{KINDS['backup']})$"
 
 
 @dataclass(frozen=True, slots=True)

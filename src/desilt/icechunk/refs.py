@@ -30,6 +30,7 @@ class RefFiles:
     branches: Mapping[str, str]  # the snapshot of each
     tags: Mapping[str, str]
     deleted_tags: frozenset[str]
+    keys: Mapping[tuple[str, str], str]  # of the files of those that are there, by kind and name
 
 
 def read(store: ObjectStore) -> RefFiles:
@@ -64,6 +65,7 @@ def _read(store: ObjectStore) -> RefFiles:
         {name: targets[kind, name] for kind, name in sorted(targets) if kind == "branch"},
         {name: targets[kind, name] for kind, name in sorted(targets) if kind == "tag"},
         frozenset(deleted),
+        there,
     )
 
 

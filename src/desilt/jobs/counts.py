@@ -8,6 +8,19 @@ from desilt.columns.files import HeldFile
 from desilt.columns.together import together
 from desilt.runs.steps import PlanFile
 
+EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Objects that are held, and not there."""
+
+    count: int = 0
+    examples: tuple[str, ...] = ()  # addresses
+
+    def __add__(self, other: "Missing") -> "Missing":
+        return Missing(self.count + other.count, tuple(sorted({*self.examples, *other.examples})[:EXAMPLES]))
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -23,6 +36,7 @@ class Counts:
     stored_bytes: int = 0
     files: tuple[PlanFile, ...] = ()
     pending: tuple[HeldFile, ...] = ()
+    missing: Missing = field(default_factory=Missing)  # where a job looks for such
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(
@@ -36,4 +50,5 @@ class Counts:
             self.stored_bytes + other.stored_bytes,
             self.files + other.files,
             self.pending + other.pending,
+            self.missing + other.missing,
         )

@@ -153,6 +153,11 @@ def nothing_more(_repository: Repository, _plan: Plan, _batches: Sequence[BatchR
     """Once a run has swept, there is nothing else to write."""
 
 
+def the_same(_repository: Repository, traits: Traits) -> Traits:
+    """Of a job that is alike in repositories of every kind."""
+    return traits
+
+
 @dataclass(frozen=True, slots=True)
 class Job(Generic[O]):
     """One way for data to leave."""
@@ -167,6 +172,7 @@ class Job(Generic[O]):
     first: Callable[[Sweep], None] = nothing_first  # before anything is refused, and whatever is
     check: Callable[[Repository, O, bool], None] = nothing_wrong  # refuses options that do not fit; True: said twice
     committed: Callable[[O], bool] | None = None  # whether a run with such options removes what commits have
+    there: Callable[[Repository, Traits], Traits] = the_same  # its traits, where the kind of repository makes others
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -189,10 +195,11 @@ class Job(Generic[O]):
         does not protect it from being held again.
         """
         self.check_kind(repository)
-        request = self.ask(**words)
-        committed = self.traits.committed if self.committed is None else self.committed(request.options)
-        fenced = repository.gate.safety is not Safety.GRACE or not committed
-        if words.get("action") is not None or fenced or self.traits.no_way_back or not self.traits.removes:
+        traits = self.there(repository, self.traits)
+        request = replace(self, traits=traits).ask(**words)
+        committed = traits.committed if self.committed is None else self.committed(request.options)
+        fenced = repository.gate.safety is Safety.ATOMIC or not committed
+        if words.get("action") is not None or fenced or traits.no_way_back or not traits.removes:
             return request
         return replace(request, action=Action.TRASH)
 

@@ -10,8 +10,9 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from desilt.errors import BadRequest, DesiltError, NotFound
-from desilt.jobs.job import DROPPED_FOR, Job, Mark, Traits
+from desilt.jobs.job import DROPPED_FOR, Job, Mark, Traits, the_same
 from desilt.jobs.packages import OURS, others, package_of
+from desilt.repository.protocol import Repository
 from desilt.runs.steps import RemoveObjects, TakeCommits
 
 
@@ -34,7 +35,7 @@ def trusted(job: Job[Any]) -> Job[Any]:
     """``job`` with those traits alone that it may claim."""
     if is_ours(job):
         return job
-    return replace(job, traits=replace(job.traits, committed=True, tables=False, keeps_copied=False))
+    return replace(job, traits=replace(job.traits, committed=True, tables=False, keeps_copied=False), there=the_same)
 
 
 def unvouched(job: Job[Any], marked: Mark) -> Mark:
@@ -57,12 +58,16 @@ def names() -> list[str]:
     return [*OURS, *sorted(others())]
 
 
-def traits(name: str) -> Traits:
-    """Of a job that may be gone, or cannot be loaded: then what is safe, that it took what commits have."""
+def traits(name: str, repository: Repository | None = None) -> Traits:
+    """Of a job that may be gone, or cannot be loaded: then what is safe, that it took what commits have.
+
+    With ``repository``, as they are there.
+    """
     try:
-        return find(name).traits
+        found = find(name)
     except DesiltError:
         return Traits()
+    return found.traits if repository is None else found.there(repository, found.traits)
 
 
 def _ours(name: str) -> Job[Any]:

@@ -102,6 +102,7 @@ def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
         found |= {
             "edited": edited,
             "abandoned": change.count(Fate.ABANDONED),
+            **({"released": change.count(Fate.RELEASED)} if step.released else {}),
             "pointed at": change.count(Fate.POINTED),
             "tags deleted": tags,
             "branches deleted": len(change.deleted) - tags,

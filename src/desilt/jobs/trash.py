@@ -44,7 +44,7 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
     with repository.records.read() as tx:
         left = tombstones.batches_in(tx, repository.uid, row.id, State.CONDEMNED, State.FAILED)
     if row.action != Action.TRASH and (row.action == Action.MARK or not (left and settled_down)):
-        raise Conflict(f"run {row.id} {registry.traits(row.job).no_way_back or DELETED}")
+        raise Conflict(f"run {row.id} {registry.traits(row.job, repository).no_way_back or DELETED}")
     with under_way(row.id), locks.held(repository.records, repository.uid, run=row.id) as lock:
         with repository.gate.restoring(lock, row.id) as tx:
             numbers = tombstones.batches_in(tx, repository.uid, row.id, *State)

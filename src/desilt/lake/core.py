@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from desilt.cache.ranges import Below, RangeDecoder
 from desilt.clock import Clock
 from desilt.domain.address import repository_prefix
 from desilt.objects.store import ObjectStore
@@ -28,6 +29,10 @@ class Core:
     def prefix(self) -> str:
         """Of every object of the repository; an entry's address follows it."""
         return repository_prefix(self.uid)
+
+    @property
+    def decoder(self) -> RangeDecoder:
+        return RangeDecoder(self.ranges.folder, Below(self.prefix))
 
     @property
     def uri(self) -> str:

@@ -1,6 +1,6 @@
 """One repository of a lake: the Python face of everything `desilt lake` does."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -8,6 +8,7 @@ from types import MappingProxyType
 from desilt.clock import ManualClock
 from desilt.domain.entry import Entry
 from desilt.domain.history import Commit
+from desilt.domain.modes import Mode
 from desilt.domain.names import check_text
 from desilt.domain.times import check_date
 from desilt.errors import BadRequest
@@ -42,6 +43,8 @@ class LakeRepository:
     """Branches, tags, commits and objects under one name."""
 
     refuses: Mapping[str, str] = MappingProxyType({})
+    assets = None
+    modes: Sequence[Mode] = ("design",)
     reports = ""
 
     def __init__(self, core: Core) -> None:

@@ -26,7 +26,6 @@ from desilt.lake.vanished import telling_gone
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
 from desilt.sstable.columns import entry_columns
-from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.sstable.values import RangeData
 
 
@@ -85,7 +84,8 @@ class LakeSource:
         return metaranges.lists(self._executor, self._core.store, self._core.ranges, wanted)
 
     def entries(self, tables: Sequence[RangeData]) -> list[Placed]:
-        return ranges.placed(self._executor, self._core.store, self._core.prefix, tables, source=RANGES)
+        core = self._core
+        return ranges.placed(self._executor, core.store, core.prefix, tables, decoder=core.decoder)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         for key in damaged:
@@ -146,6 +146,9 @@ class LakeSource:
             if listed.max_key >= start and (stop is None or listed.min_key < stop):
                 for batch in core.ranges.table(listed.id).scan(start, stop):
                     yield from (decode_path(key) for key in batch["key"].to_pylist())
+
+    def called(self, folders: Iterable[str]) -> dict[str, str]:  # noqa: ARG002
+        return {}
 
     def resolve(self, ref: str) -> str:
         with self._core.database.read() as tx:

@@ -81,7 +81,8 @@ class LakeWitness:
         return self._committed(commits).holders(addresses)
 
     def _committed(self, commits: Collection[Commit]) -> CommittedEntries:
-        return CommittedEntries(self._core.store, self._core.prefix, self._core.ranges, commits)
+        core = self._core
+        return CommittedEntries(core.store, core.prefix, core.ranges.metarange, commits, decoder=core.decoder)
 
     def since_copy(self) -> datetime | None:
         return restored.kept_since(self._core)

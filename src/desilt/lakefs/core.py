@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from desilt.cache.ranges import RangeDecoder
 from desilt.clock import Clock
 from desilt.errors import MissingTable, NotFound, StorageFailed
 from desilt.lakefs.namespace import Namespace
@@ -35,6 +36,10 @@ class LakefsCore:
     @property
     def name(self) -> str:
         return self.server.name
+
+    @property
+    def decoder(self) -> RangeDecoder:
+        return RangeDecoder(self.ranges.folder, self.place)
 
     def table(self, kind: TableKind, name: str) -> bytes:
         """A table as it lies in the store; by the server, where the store does not let us read it."""

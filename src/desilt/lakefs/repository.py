@@ -1,21 +1,23 @@
 """A repository of a lakeFS server, as the engine sees one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.lakefs import fsck, history
 from desilt.lakefs.core import PREFIX, LakefsCore
 from desilt.lakefs.editor import LakefsEditor
 from desilt.lakefs.gate import LakefsGate
 from desilt.lakefs.layout import LAYOUT
-from desilt.lakefs.orders import LakefsOrders, keeper
+from desilt.lakefs.orders import LakefsOrders
 from desilt.lakefs.settings import Settings
 from desilt.lakefs.source import LakefsSource
 from desilt.lakefs.witness import LakefsWitness
 from desilt.records.locks import Lock
 from desilt.records.passwords import without_password
 from desilt.repository.findings import Findings, Progress
+from desilt.repository.graced import keeper
 from desilt.repository.hard_delete import HardDelete
 from desilt.repository.lease import Keeper
 
@@ -38,6 +40,8 @@ class LakefsRepository:
 
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
+    assets = None
+    modes: Sequence[Mode] = ("design",)
     reports = "_lakefs/retention/gc/"
     prefix = PREFIX
     layout = LAYOUT

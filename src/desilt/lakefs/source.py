@@ -176,9 +176,7 @@ class LakefsSource:
     def entries(self, wanted: Sequence[RangeData]) -> list[Placed]:
         core = self._core
         tables.bring(core.ranges, [one.id for one in wanted])
-        return ranges.placed(
-            self._executor, core.store, PREFIX, wanted, source=core.ranges.folder, territory=core.place
-        )
+        return ranges.placed(self._executor, core.store, PREFIX, wanted, decoder=core.decoder)
 
     def distrust(self, damaged: Iterable[str]) -> None:
         for key in damaged:
@@ -234,6 +232,9 @@ class LakefsSource:
         return set()
 
     # ---- what people ask for
+
+    def called(self, folders: Iterable[str]) -> dict[str, str]:  # noqa: ARG002
+        return {}
 
     def resolve(self, ref: str) -> str:
         return history.resolve(self._core, self._core.clock, ref)

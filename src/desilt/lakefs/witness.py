@@ -94,7 +94,7 @@ class LakefsWitness:
 
     def _committed(self, commits: Collection[Commit]) -> CommittedEntries:
         core = self._core
-        return CommittedEntries(core.store, PREFIX, core.ranges, commits, territory=core.place)
+        return CommittedEntries(core.store, PREFIX, core.ranges.metarange, commits, decoder=core.decoder)
 
     def since_copy(self) -> datetime | None:
         return None

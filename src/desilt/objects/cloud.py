@@ -26,10 +26,12 @@ from desilt.errors import StorageFailed
 from desilt.objects.aws import is_set
 from desilt.objects.body import Watched, asked_elsewhere, drained
 from desilt.objects.buckets import Client, connect, failure, first_line
+from desilt.objects.cloud_conditional import CloudConditional
 from desilt.objects.cloud_listing import Behind, before, flat, must_walk, one_level, regrouped, walk
 from desilt.objects.cloud_removal import apart, each_alone, not_tried, repeated
 from desilt.objects.cloud_tags import CloudTags, copy_without_tags
 from desilt.objects.cloud_versions import CloudVersions
+from desilt.objects.conditional import ConditionalPuts
 from desilt.objects.parts import CloudParts, UploadedInParts
 from desilt.objects.removal import check_pairs
 from desilt.objects.s3_client import failures
@@ -201,6 +203,10 @@ class CloudStore:
     @property
     def parts(self) -> UploadedInParts | None:
         return CloudParts(self.client, self.root, self.uri) if self.scheme == "s3" else None
+
+    @property
+    def conditional(self) -> ConditionalPuts:
+        return CloudConditional(self.client, self._at, self._failures, self._attributes())
 
     @property
     def _behind(self) -> Behind | None:

@@ -49,7 +49,7 @@ class LocalStore:
 
     delete_batch = 1000
     moves_cheaply = True
-    tagging = versions = parts = None
+    tagging = versions = parts = conditional = None
 
     def __init__(self, root: str | os.PathLike[str], *, clock: Clock | None = None, fsync: bool = True) -> None:
         self.root = os.path.abspath(root)  # links in the root stay as the user wrote them

@@ -18,6 +18,7 @@ import pyarrow as pa
 from desilt.clock import Clock, system_clock
 from desilt.domain.times import microseconds
 from desilt.errors import BadRequest, NotFound
+from desilt.objects.conditional import ReadObject
 from desilt.objects.removal import check_pairs
 from desilt.objects.store import (
     CHUNK_BYTES,
@@ -64,6 +65,21 @@ class MemoryStore:
         check_key(key)
         with self._lock:
             return self._objects.setdefault(key, (body, self.clock()))[0] is body
+
+    @property
+    def conditional(self) -> "MemoryStore":
+        return self
+
+    def read(self, key: str) -> ReadObject:
+        found = self._object(key)
+        return ReadObject(key, found[0], found)
+
+    def put_over(self, seen: ReadObject, body: bytes) -> bool:
+        with self._lock:
+            if self._objects.get(seen.key) is not seen.mark:
+                return False
+            self._objects[seen.key] = body, self.clock()
+        return True
 
     def get(self, key: str, *, start: int = 0, length: int | None = None) -> bytes:
         check_range(start, length)

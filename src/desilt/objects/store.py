@@ -21,6 +21,7 @@ import pyarrow as pa
 from desilt.errors import BadRequest
 
 if TYPE_CHECKING:
+    from desilt.objects.conditional import ConditionalPuts
     from desilt.objects.parts import UploadedInParts
     from desilt.objects.tags import Tagging
     from desilt.objects.versions import ObjectVersions
@@ -160,6 +161,11 @@ class ObjectStore(Protocol):
     @property
     def versions(self) -> "ObjectVersions | None":
         """What a removed object may leave behind; None where a store cannot keep versions, or we cannot remove them."""
+        ...
+
+    @property
+    def conditional(self) -> "ConditionalPuts | None":
+        """How an object is replaced only if nobody else has; None where the store cannot compare."""
         ...
 
     @property

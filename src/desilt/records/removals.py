@@ -153,6 +153,12 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: str) -> list
     return [int(row[0]) for row in rows]
 
 
+def survives(tx: Transaction, repository: str, run: str, folder: str, *, but: int) -> bool:
+    """Whether anything in ``folder`` may be there still that ``run`` was to remove, ``but`` for one batch."""
+    query = f"SELECT 1 FROM tombstones WHERE repository = ? AND {MAY_BE_THERE} AND run = ? AND batch <> ?"
+    return tx.one(f"{query} AND address LIKE ? LIMIT 1", repository, run, but, f"{folder}%") is not None
+
+
 def runs_in(tx: Transaction, repository: str, *states: str, of: Sequence[str] | None = None) -> set[str]:
     """The runs that have objects in one of ``states``: all of them, or those ``of`` some, and nothing else is read."""
     marks = ", ".join("?" * len(states))

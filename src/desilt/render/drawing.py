@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from desilt.render import lanes
 from desilt.render.lanes import Spot
-from desilt.runs.history import Fate
+from desilt.runs.history import GONE, Fate
 
 HEIGHT = 28  # of a row; the style has the same number
 LANE, NARROW = 18.0, 6.0  # between two lanes: as a rule, and at least
@@ -71,7 +71,7 @@ def _kind(spot: Spot, parent: str, is_after: bool) -> str:
         return " far"
     if not is_after and spot.fate is Fate.EDITED and parent not in spot.dots[-1].after:
         return " severed"
-    return " faint" if spot.fate is Fate.ABANDONED else ""
+    return " faint" if spot.fate in GONE else ""
 
 
 def _cross(x: float, y: float) -> str:

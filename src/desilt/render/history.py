@@ -27,6 +27,7 @@ MEANINGS = {
     Fate.POINTED: "pointed at: old, and something names it",
     Fate.EDITED: "edited: gets other parents, keeps its id",
     Fate.ABANDONED: "abandoned: no ref reaches it any more",
+    Fate.RELEASED: "released: leaves history at once, and can no longer be opened",
 }
 SHORT = 12  # characters of an id, where people read it
 LONG_ID = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
@@ -71,7 +72,10 @@ def sections(change: HistoryChange, *, drawn: int = DRAWN, first: int = FIRST) -
         more=_pair(folded, change, drawn) if long else (),
         most=many(drawn, "row"),
         edited=[dot for dot in change.dots if dot.fate is Fate.EDITED],
-        abandoned=[dot for dot in change.dots if dot.fate is Fate.ABANDONED],
+        lost={
+            heading: [dot for dot in change.dots if dot.fate is fate]
+            for heading, fate in (("Abandoned commits", Fate.ABANDONED), ("Released commits", Fate.RELEASED))
+        },
         refs=(("Refs that go", change.deleted), ("Refs that stay although old", change.skipped)),
         listed=LISTED,
         short=SHORT,

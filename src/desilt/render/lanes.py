@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from desilt.runs.history import Dot, Fate, HistoryChange
+from desilt.runs.history import GONE, Dot, Fate, HistoryChange
 
 LONGEST = 6  # commits in a row that are shown one by one, though nothing happens to any of them alone
 
@@ -90,7 +90,7 @@ def before(change: HistoryChange) -> list[Spot]:
 
 def after(change: HistoryChange) -> list[Spot]:
     """What refs see, once the change is made."""
-    stay = (dot for dot in change.dots if dot.fate is not Fate.ABANDONED)
+    stay = (dot for dot in change.dots if dot.fate not in GONE)
     gone = change.deleted.keys()
     spots = [Spot(d.id, d.after, (d,), tuple(ref for ref in d.refs if ref not in gone)) for d in stay]
     return _within(spots, {spot.id for spot in spots})

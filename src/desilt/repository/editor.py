@@ -28,11 +28,13 @@ Parents = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What is done to history: commits that get other parents, refs that go, and why others of the plan do not."""
+    """What is done to history: commits that get other parents, refs that go, why others of the plan do not,
+    and commits that go at once."""
 
     parents: Sequence[tuple[str, Parents, Parents]] = ()  # id, those it has, those it gets
     refs: Sequence[GoingRef] = ()
-    spared: Mapping[str, str] = field(default_factory=dict)  # by name
+    spared: Mapping[str, str] = field(default_factory=dict)  # by name; DELETED of those that are gone by now
+    released: frozenset[str] = frozenset()  # commits that leave history with it; none where they stay until collected
 
 
 class HistoryEditor(Protocol):

@@ -13,9 +13,9 @@ ERRORS = {
     "missing-commit": "a ref or a commit names a commit that is not there",
     "collected-commit": "a commit that is there is on record as collected",
     "corrupt-commit": "a commit's row cannot be read",
-    "missing-table": "a range or metarange that a commit needs is not there",
+    "missing-table": "a range, metarange, snapshot, log or manifest that a commit needs is not there",
     "condemned-table": "a run condemned a range or metarange that a commit needs",
-    "corrupt-table": "a range, metarange or staging area is not what it must be",
+    "corrupt-table": "a range, metarange, staging area, snapshot, log or manifest is not what it must be",
     "missing-object": "an entry's object is not there, and no run removed it",
     "wrong-size": "an object has another size than its entry says",
     "wrong-bytes": "an object's bytes are not those its entry was made for",
@@ -63,6 +63,7 @@ class LookedAt:
     outside: int = 0  # of those, entries whose object lies outside the lake: not looked at
     objects: int = 0
     bytes: int = 0
+    inside: int = 0  # of the entries, those that have their bytes in the table itself
 
 
 @dataclass(frozen=True, slots=True)

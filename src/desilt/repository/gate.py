@@ -50,6 +50,7 @@ class Reliance:
     rules: Rules | None = None  # None: whatever any commit has is kept
     judged: Sealed | None = None  # the names of the tables that were taken into account; None: nobody vouches for any
     taken: Sealed | None = None  # the ids of commits that went before
+    least_age: timedelta | None = None  # what is younger may be a writer's; None: as a repository has it by itself
 
 
 @dataclass(frozen=True, slots=True)

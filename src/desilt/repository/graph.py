@@ -5,6 +5,8 @@ from desilt.domain.expiry import Graph
 from desilt.records.holds import HoldKind
 from desilt.repository.snapshot import Snapshot
 
+DEFAULT = "it is the default branch"
+
 
 def graph_of(seen: Snapshot) -> Graph:
     """``seen``, read with the uses of its branches."""
@@ -14,5 +16,5 @@ def graph_of(seen: Snapshot) -> Graph:
     return Graph(
         {name: Node(name, commit.parents, commit.created_at) for name, commit in seen.commits.items()},
         pointing,
-        {name: use.protects for name, use in seen.uses.items() if use.protects},
+        {seen.default_branch: DEFAULT} | {name: use.protects for name, use in seen.uses.items() if use.protects},
     )

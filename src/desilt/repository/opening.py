@@ -16,6 +16,7 @@ from desilt.repository.protocol import Repository
 KINDS = {
     **dict.fromkeys(("", "lake", "file", "s3", "gs", "az"), "desilt.lake.opening"),
     **dict.fromkeys(("lakefs", "lakefs+https", "lakefs+http"), "desilt.lakefs.opening"),
+    **dict.fromkeys((f"icechunk+{store}" for store in ("file", "s3", "gs", "az")), "desilt.icechunk.opening"),
 }  # each has a function open_uri(uri, db) -> Opened
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
@@ -43,7 +44,7 @@ def open_uri(uri: str, *, db: str | None = None) -> Opened:
         shown = re.sub("//.*@", "//…@", uri)  # somebody may have written keys into it
         raise InvalidUri(
             f"{shown!r} is no kind of repository that is known here; write DIRECTORY#REPO, lake:///DIRECTORY#REPO, "
-            "s3://BUCKET/PREFIX#REPO or lakefs://REPO"
+            "s3://BUCKET/PREFIX#REPO, lakefs://REPO, icechunk+file:///DIRECTORY or icechunk+s3://BUCKET/PREFIX"
         )
     module: Any = import_module(kind)
     opened: Opened = module.open_uri(uri, db)

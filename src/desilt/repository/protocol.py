@@ -5,16 +5,18 @@ A :class:`Source` reads, a :class:`Gate` is where things are removed, a
 that, a :class:`Witness` looks single things up, and :class:`Holds` are what people order.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from desilt.clock import Clock
 from desilt.columns.layout import Layout
+from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
 from desilt.objects.store import ObjectStore
 from desilt.records.database import Database
 from desilt.records.holds import Hold, HoldKind
+from desilt.repository.assets import Assets
 from desilt.repository.editor import HistoryEditor
 from desilt.repository.findings import Findings, Progress
 from desilt.repository.gate import Gate
@@ -94,6 +96,14 @@ class Repository(Protocol):
     @property
     def refuses(self) -> Mapping[str, str]:
         """Jobs, and other commands, that cannot be done in a repository of this kind, and why, in one line."""
+
+    @property
+    def assets(self) -> Assets | None:
+        """None: what no ref reaches is on record, and no listing is asked which there is."""
+
+    @property
+    def modes(self) -> Sequence[Mode]:
+        """The ways in which its history can be made shorter, its own first."""
 
     @property
     def orders(self) -> Holds: ...

@@ -128,6 +128,9 @@ class Source(Protocol):
     def paths(self, prefix: str) -> Iterator[str]:
         """Paths that begin with ``prefix``, some more than once: what branches show today, then what any commit has."""
 
+    def called(self, folders: Iterable[str]) -> Mapping[str, str]:
+        """What people call some folders that entries' paths begin with, where that is something else."""
+
     def resolve(self, ref: str) -> str:
         """The id of the commit that a ref expression means."""
 

@@ -50,9 +50,15 @@ def others(
 
 
 def ahead(
-    tx: Transaction, repository: str, batch: Batch, back: Mapping[str, str], *, at: datetime, tables: str
+    tx: Transaction,
+    repository: str,
+    batch: Batch,
+    back: Mapping[str, str],
+    *,
+    at: datetime,
+    tables: str | tuple[str, ...],
 ) -> None:
-    """A batch, but for what is held again, before anything of it is touched; ``tables`` is the folder of ranges."""
+    """A batch, but for what is held again, before anything of it is touched; ``tables`` is where tables are."""
     reasons, details = (batch.rows[name].to_pylist() for name in ("reason", "detail"))
     said = list(zip(reasons, details, strict=True))
     rule = {one: rule_of(*one) for one in set(said)}  # of many that go by one rule, it is found once

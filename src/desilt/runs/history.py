@@ -19,6 +19,7 @@ class Fate(StrEnum):
     """What becomes of a commit; the first that is so is told."""
 
     ABANDONED = "abandoned"  # no ref reaches it any more
+    RELEASED = "released"  # the same, and it can no longer be opened: it leaves history at once
     EDITED = "edited"  # it stays, and gets other parents
     POINTED = "pointed at"  # old, and stays because a ref or a hold names it
     KEPT = "kept"
@@ -36,8 +37,11 @@ class Dot:
     fate: Fate
     why: str = ""
     refs: tuple[str, ...] = ()  # that point to it, as people call them: "main", "tag v1", "hold 7f3a"
-    by: tuple[str, ...] = ()  # of an abandoned one: the refs that reached it
+    by: tuple[str, ...] = ()  # of an abandoned or released one: the refs that reached it
 
+
+GONE = frozenset({Fate.ABANDONED, Fate.RELEASED})
+"""What becomes of commits that refs reach no more."""
 
 FIELDS = tuple(one.name for one in fields(Dot))
 

@@ -26,7 +26,7 @@ from desilt.runs.steps import Action, DeleteRefs, EditHistory, PlanFile, RemoveO
 
 FILE = "plan.json"
 SWEPT = "swept.json"  # beside it, once a sweep of it has begun
-VERSION = 4
+VERSION = 5
 ONE_BRANCH = "objects of branch "  # with its uid: the measure of a plan that did not look at the whole repository
 S = TypeVar("S", bound=Step)
 
@@ -46,6 +46,7 @@ class Evidence:
     rules: Rules | None = None  # refs and rules it relies on
     judged: Sealed | None = None  # the names of the tables that were taken into account
     after_restore: bool = False  # somebody said that what restored records lost may go
+    least_age: timedelta | None = None  # how old a file must be, where that was told; None: as the repository has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Plan:
     @property
     def edits(self) -> int:
         """Commits that get other parents, or go."""
-        edited = sum(len(step.edits) for step in self.steps_of(EditHistory))
+        edited = sum(len(step.edits) + len(step.released) for step in self.steps_of(EditHistory))
         return edited + sum(step.count for step in self.steps_of(TakeCommits))
 
     @property
@@ -135,7 +136,7 @@ class Plan:
         """What a sweep of it looks at again."""
         taken = next((step.commits for step in self.steps_of(TakeCommits)), None)
         seen = self.evidence
-        return Reliance(self.now, self.started_at, seen.dropped_for, seen.rules, seen.judged, taken)
+        return Reliance(self.now, self.started_at, seen.dropped_for, seen.rules, seen.judged, taken, seen.least_age)
 
 
 def write(folder: Folder, plan: Plan, secret: str) -> None:

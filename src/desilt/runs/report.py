@@ -158,6 +158,11 @@ class Report:
         return bool(self.removed.objects or self.refs or self.own or deeds)
 
     @property
+    def loses_commits(self) -> bool:
+        """Whether refs reach some no more: what a collection would free."""
+        return bool(self.history.get("abandoned") or self.history.get("released"))
+
+    @property
     def kept(self) -> Amount:
         return sum(self.keep.values(), Amount())
 

@@ -4,7 +4,8 @@ from desilt.repository.gate import Safety
 
 TOLD = {
     Safety.ATOMIC: "one transaction makes objects gone: whoever holds one comes before it, or finds it gone",
-    Safety.CONDITIONAL: "one conditional write makes objects gone, and it fails if anything has moved meanwhile",
+    Safety.CONDITIONAL: "one conditional write changes history, and it fails if anything has moved meanwhile; "
+    "objects are protected by age, and what is held is read again right before they are deleted",
     Safety.GRACE: "nothing but age protects an object: what is held is read again right before objects are deleted, "
     "and whoever comes to hold one in that moment loses it",
 }

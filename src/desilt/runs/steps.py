@@ -47,7 +47,7 @@ class PlanFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoveObjects:
-    """Objects go, or ranges and metaranges do."""
+    """Objects go, or files of metadata do: ranges and metaranges, or snapshots, logs and manifests."""
 
     files: tuple[PlanFile, ...]
     tables: bool = False
@@ -66,6 +66,7 @@ class EditHistory:
     refs: tuple[GoingRef, ...]
     abandons: int  # commits that no ref reaches any more
     reached: int  # commits that refs reach
+    released: tuple[str, ...] = ()  # commits that leave history at once, reached or not
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def purge(heap: Heap) -> Purged:
 
 def _wanted(repository: Repository, run: str) -> Wanted:
     """Which addresses are held by now; where a batch is condemned in one transaction, none can be."""
-    if repository.gate.safety is not Safety.GRACE:
+    if repository.gate.safety is Safety.ATOMIC:
         return lambda _: set()
     found = folders.find(repository.store, repository.prefix, run)
     made = plans.read(Folder(repository.store, repository.prefix, found), repository.secret)

@@ -122,12 +122,12 @@ def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) ->
 
 def _may_be_left(repository: Repository, stone: Tombstone) -> bool:
     """Whether it may be in the trash all the same: a move was cut off, or a purge that found it held after all."""
-    return stone.state is State.GONE or (stone.state is State.REMOVED and repository.gate.safety is Safety.GRACE)
+    return stone.state is State.GONE or (stone.state is State.REMOVED and repository.gate.safety is not Safety.ATOMIC)
 
 
 def _taken(repository: Repository, place: str) -> bool:
     """Whether an object is there that others may have put there: it is not written over. Elsewhere nobody else can."""
-    return repository.gate.safety is Safety.GRACE and _at(repository, place) is not None
+    return repository.gate.safety is not Safety.ATOMIC and _at(repository, place) is not None
 
 
 def _look(repository: Repository, wanted: Wanted) -> None:

@@ -61,7 +61,7 @@ def check(repository: Repository, action: Action) -> None:
     if action is not Action.PURGE_VERSIONS:
         return
     versions = versions_of(repository.store)
-    if repository.gate.safety is Safety.GRACE:
+    if repository.gate.safety is not Safety.ATOMIC:
         raise BadRequest(
             f"{repository.name!r} is of a kind that cannot condemn objects, and old versions are the last way back; "
             "do without --purge-versions, and leave them to a lifecycle rule of the bucket"

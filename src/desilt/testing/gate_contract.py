@@ -25,6 +25,7 @@ from desilt.records.locks import Lock
 from desilt.records.removals import State
 from desilt.repository.gate import Batch, Held, Reliance, Rules, Safety
 from desilt.repository.snapshot import Revision
+from desilt.testing.source_contract import shows_staged
 from desilt.testing.subject import Subject
 
 RUN, OTHER = "62000000000000-00000001", "62000000000000-00000002"
@@ -45,7 +46,8 @@ def locked(subject: Subject, run: str = RUN) -> Iterator[Lock]:
 
 def judged(subject: Subject, *addresses: str, run: str = RUN, number: int = 0) -> Batch:
     """A batch, by the history of now."""
-    times = pa.array([subject.now() - timedelta(days=3)] * len(addresses), MOMENT)  # as old as garbage is
+    old = subject.now() - subject.repository.grace - timedelta(days=3)  # as garbage is
+    times = pa.array([old] * len(addresses), MOMENT)
     texts = [pa.repeat(text, len(addresses)) for text in ("remove", "unreferenced", "nobody holds it")]
     rows = pa.table([pa.array(addresses), pa.array([1] * len(addresses)), times, *texts], schema=PLAN)
     since = subject.repository.source(HERE).snapshot(subject.now()).revision
@@ -135,6 +137,8 @@ class GateContract:
     def test_what_came_to_be_held_since_is_left_out(
         self, subject: Subject, garbage: str, hold: Callable[[Subject, str], None]
     ) -> None:
+        if hold is stages:
+            shows_staged(subject)
         batch = judged(subject, garbage)
         with locked(subject) as lock:
             hold(subject, garbage)
@@ -146,7 +150,7 @@ class GateContract:
         self, subject: Subject, garbage: str, hold: Callable[[Subject, str], None]
     ) -> None:
         if hold is not orders:  # which are in the records, whoever keeps the rest
-            needs(subject, Safety.ATOMIC, Safety.CONDITIONAL)
+            needs(subject, Safety.ATOMIC)
         batch, gate, trusted = judged(subject, garbage), subject.repository.gate, relies_on(subject)
         held = Surprised(gate.held(batch.run, batch.since, trusted), lambda: hold(subject, garbage))
         with locked(subject) as lock:
@@ -190,7 +194,7 @@ class GateContract:
 
     def test_the_first_wins_until_it_is_settled(self, subject: Subject, garbage: str) -> None:
         """A run that is at work has condemned it; another may have it once that one was given up."""
-        needs(subject, Safety.ATOMIC, Safety.CONDITIONAL)
+        needs(subject, Safety.ATOMIC)
         with locked(subject) as lock:
             condemn(subject, judged(subject, garbage), lock)
             begun(subject, lock, OTHER)

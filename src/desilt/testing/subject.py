@@ -17,6 +17,8 @@ class Subject(Protocol):
     """Somebody who works on a repository whose default branch is ``main``. Addresses are below its prefix."""
 
     repository: Repository
+    shows_staged: bool  # whether anybody but the one who staged something can know of it
+    shows_unreached: bool  # whether commits that no ref reaches are told apart from ones that never were
 
     def upload(self, branch: str, path: str, body: bytes) -> str:
         """Put an object and stage it at ``path``; its address."""
@@ -29,6 +31,9 @@ class Subject(Protocol):
 
     def stage_again(self, branch: str, path: str, address: str) -> None:
         """Stage what lies at ``address``, which something staged before."""
+
+    def uploaded_as(self, path: str) -> str:
+        """At which path an entry was uploaded that the repository has at ``path``: often the same."""
 
     def commit(self, branch: str, message: str) -> str:
         """What is staged, made a commit; its id."""

@@ -218,7 +218,7 @@ class Chain:
 
     def _frees(self, report: Report) -> Amount:
         """What a collection frees because of an expiration, without what lifecycle takes before."""
-        if report.frees is None or not report.history.get("abandoned"):
+        if report.frees is None or not report.loses_commits:
             return Amount()
         earlier = self.reports.get("lifecycle")
         if earlier is None or not earlier.removed.objects or earlier.swept is not None:

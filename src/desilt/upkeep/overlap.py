@@ -12,7 +12,7 @@ from desilt.runs import plan as plans
 from desilt.runs import plan_files
 from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
-from desilt.runs.history import Fate, read_change
+from desilt.runs.history import GONE, read_change
 from desilt.runs.report import Amount, Report
 from desilt.runs.steps import PlanFile
 
@@ -32,7 +32,7 @@ def freed_besides(repository: Repository, executor: Executor, expired: Report, t
     staged = source.staged_pointers()  # before commits: an entry only ever moves from the one to the other
     seen = source.snapshot(repository.clock())
     change = read_change(_folder(repository, expired.run).get_text(HISTORY))
-    abandoned = {dot.id: dot.by for dot in change.dots if dot.fate is Fate.ABANDONED and dot.id in seen.commits}
+    abandoned = {dot.id: dot.by for dot in change.dots if dot.fate in GONE and dot.id in seen.commits}
     gone = going(repository, executor, taken.run)
     return freed(repository, executor, source, seen, staged, abandoned, also_gone=gone).total
 

@@ -19,6 +19,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 class LakeSubject:
     """Somebody who works on a repository of a lake."""
 
+    shows_staged = shows_unreached = True
+
     def __init__(self, repository):
         self.repository = repository
         self._entries = {}
@@ -36,6 +38,9 @@ class LakeSubject:
 
     def stage_again(self, branch, path, address):
         stage(self.repository, branch, replace(self._entries[address], path=path))
+
+    def uploaded_as(self, path):
+        return path
 
     def commit(self, branch, message):
         return self.repository.commit(branch, message).id

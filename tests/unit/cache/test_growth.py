@@ -14,9 +14,8 @@ from desilt.cache.ranges import FOLDER, distrust
 from desilt.columns import classes
 from desilt.columns.files import Files
 from desilt.errors import NotReadBack
-from desilt.sstable.ranges import FOLDER as RANGES
 from desilt.testing.faults import After, Before, Crash, Steps, stepped
-from range_days import PREFIX, Days
+from range_days import DECODER, PREFIX, Days
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -224,7 +223,7 @@ def test_a_range_that_two_files_have_is_taken_once(tmp_path):
     days = Days(tmp_path)
     days.add(2, 3, 4)
     for some in (days.wanted[:2], days.wanted[1:], days.wanted[::2]):  # by runs that did not know of each other
-        range_cache.decode(range_cache._piece(days.store, PREFIX, range_cache.Below(PREFIX), RANGES, FOLDER, some))
+        range_cache.decode(range_cache._piece(days.store, PREFIX, DECODER, FOLDER, some))
     files = sound(days.store, PREFIX + FOLDER, {})
     (piece,) = growth.pieces(days.store.uri, PREFIX + FOLDER, files, [], {one.id for one in days.wanted})
     growth.merge(piece)

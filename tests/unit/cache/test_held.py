@@ -23,9 +23,10 @@ def test_of_a_file_of_several_ranges_those_count_that_are_asked_for_and_all_of_t
     assert len({address for some in addresses.values() for address in some}) == 4
     (whole,) = source.entries(tables)
     assert whole.owners == 4
+    decoder = cache.RangeDecoder(FOLDER, cache.Below(repo.prefix))
     for size in range(1, 5):
         for asked in combinations(tables, size):
-            (held,) = cache.held(HERE, repo.store, repo.prefix, asked, source=FOLDER)
+            (held,) = cache.held(HERE, repo.store, repo.prefix, asked, decoder=decoder)
             assert held.key == whole.file.key
             expected = [address for one in asked for address in addresses[one.id]]
             found = Files(repo.store).hashes([held], Bucket(0, 1)).tolist()

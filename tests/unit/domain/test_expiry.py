@@ -15,6 +15,8 @@ WISHES = [
     Expiry(NOW),
     Expiry(NOW, KeepCounts(last=3, weekly=2), delete_tags=True),
     Expiry(NOW, delete_branches=True),
+    Expiry(NOW, mode="v1"),
+    Expiry(NOW, mode="v2", delete_branches=True),
     Omission("main", "b" * 64, "a" * 64),
 ]
 
@@ -36,6 +38,19 @@ def test_a_wish_is_read_as_it_was_written(wish):
 def test_what_is_no_wish_is_unreadable(facts):
     with pytest.raises(Unreadable, match="plan again"):
         read_wish(facts)
+
+
+def test_a_plan_from_before_there_were_modes_is_the_documents():
+    facts = Expiry(NOW, delete_tags=True).facts()
+    del facts["mode"]
+    assert read_wish(facts) == Expiry(NOW, delete_tags=True, mode="design")
+    with pytest.raises(Unreadable, match="plan again"):
+        read_wish({**facts, "mode": "v3"})
+
+
+def test_a_policy_names_the_mode_where_it_is_not_a_lakes():
+    assert Expiry(NOW).policy == "history expired"
+    assert Expiry(NOW, mode="v2", delete_tags=True).policy == "history expired in the mode v2, expired tags deleted"
 
 
 def test_a_policy_does_not_depend_on_the_date_but_on_everything_else():

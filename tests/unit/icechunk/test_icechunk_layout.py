@@ -53,7 +53,7 @@ def test_every_key_is_of_one_kind():
     assert kinds(keys).to_pylist() == list(KEYS.values())
     assert LAYOUT.objects(keys).tolist() == [kind == "chunk" for kind in KEYS.values()]
     assert [LAYOUT.is_object(key) for key in KEYS] == LAYOUT.objects(keys).tolist()
-    tables = [kind in ("manifest", "snapshot", "transaction") for kind in KEYS.values()]
+    tables = [kind in ("manifest", "snapshot", "transaction", "backup") for kind in KEYS.values()]
     assert LAYOUT.tables_among(keys).tolist() == [LAYOUT.is_table(key) for key in KEYS] == tables
 
 

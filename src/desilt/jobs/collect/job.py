@@ -7,22 +7,23 @@ before the commit that has them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import TypeVar
 
 from desilt.columns.kernel import DamagedFiles, Judge, judge_buckets
 from desilt.domain.reason import Reason
-from desilt.domain.times import CLOCK_MARGIN
-from desilt.errors import BadRequest, NotReadBack
-from desilt.jobs.collect import kernel, tidy
+from desilt.errors import NotReadBack
+from desilt.jobs.collect import by_listing, kernel, tidy
 from desilt.jobs.collect.kernel import METADATA, CollectJudge, OrderJudge, OwnedFile
+from desilt.jobs.collect.options import Options, check, limit
 from desilt.jobs.collect.unreached import Divided, divide
 from desilt.jobs.counts import Counts
-from desilt.jobs.job import COMMITTED, DROPPED_FOR, Figures, Job, Mark, Stages, Traits, Work
+from desilt.jobs.job import COMMITTED, Figures, Job, Mark, Stages, Traits, Work
 from desilt.jobs.removed import distrust, removed
 from desilt.jobs.sets import Recorded
 from desilt.records.holds import HoldKind
+from desilt.repository.protocol import Repository
 from desilt.repository.sealed import seal
 from desilt.repository.source import Source, Staged
 from desilt.runs.plan import Evidence
@@ -32,25 +33,17 @@ from desilt.sweep import commits as taking
 
 Answer = TypeVar("Answer")
 JOB = "collect"
-LEAST_AGE = timedelta(hours=1)
 DROPPED = "and what nothing staged has for"
 YOUNG, ORDERED = "kept for being young, or released lately", "kept by holds on prefixes"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a run of it can be told besides."""
-
-    older_than: timedelta | None = None  # None: as long as an upload may take, and a little more
-    unreached_for: timedelta = timedelta(days=1)  # commits that something released since then stay
-    keep_runs: timedelta = timedelta(days=90)  # the folders of runs that are younger
-    dropped_for: timedelta = DROPPED_FOR  # objects that something pointed to since then stay
 
 
 def mark(work: Work[Options]) -> Mark:
     """The plan, written into the run's folder."""
     repository, source, run, options = work.repository, work.source, work.run, work.options
-    older_than = limit(options, repository.grace)
+    check(repository, options)
+    if repository.assets is not None:
+        return by_listing.mark(work, repository.assets)
+    older_than = limit(options, repository)
     before = run.now - older_than
     stage, recorded = Stages(work.executor.watch), Recorded(repository, run)
     with stage("tickets and staged"):  # before commits: an address only ever moves from the one to the other
@@ -172,17 +165,13 @@ def entries_of(source: Source, divided: Divided) -> tuple[OwnedFile, ...]:
     )
 
 
-def limit(options: Options, grace: timedelta) -> timedelta:
-    """How old something must be."""
-    if options.older_than is None:
-        return grace + CLOCK_MARGIN
-    if options.older_than < LEAST_AGE:
-        raise BadRequest("--older-than is less than 1h; a commit that is being written may take that long")
-    return options.older_than
-
-
 def judged_objects(answer: object) -> int:
     return answer.objects.total() if isinstance(answer, Counts) else 0
+
+
+def there(repository: Repository, traits: Traits) -> Traits:
+    """Where commits are files among others, they come back from the trash as these do."""
+    return traits if repository.assets is None else replace(traits, no_way_back="")
 
 
 NO_WAY_BACK = "is a collection: what it removed cannot be brought back"
@@ -198,4 +187,5 @@ job = Job(
         edits="commit",
         unseen="in commits that stay",
     ),
+    there=there,
 )

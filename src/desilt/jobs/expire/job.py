@@ -5,12 +5,14 @@ keeps, as its parent. What no ref reaches any more stays readable by its id unti
 it is collected.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from desilt.domain.expiration import Expiration, Ref
 from desilt.domain.expiry import Expiry, Omission, Wish, read_wish
 from desilt.domain.keep_rules import KeepCounts
+from desilt.domain.modes import NOTES, Mode, read_mode
 from desilt.domain.spelling import read_keep
 from desilt.errors import BadRequest, Damaged
 from desilt.jobs.expire.freed import freed
@@ -40,15 +42,17 @@ class Options:
     delete_expired_tags: bool = False
     delete_expired_branches: bool = False
     sizes: bool = True  # say what a collection afterwards would free; that looks at every entry
+    mode: Mode | None = field(default=None, metadata={"read": read_mode})  # None: the repository's own
     wish: Wish | None = field(default=None, metadata={"said": False})  # all of it in one
 
     def __post_init__(self) -> None:
         if self.wish is None and (self.older_than is None) == (self.before is None):
             raise BadRequest("'expire' must be told how old, once; give 'older_than' or 'before'")
 
-    def at(self, now: datetime) -> Wish:
-        """What is wanted of a run at ``now``."""
+    def at(self, now: datetime, modes: Sequence[Mode]) -> Wish:
+        """What is wanted of a run at ``now``, in a repository that has these ``modes``, its own first."""
         if self.wish is not None:
+            check_mode(self.wish, modes)
             return self.wish
         age = self.older_than if self.before is None else self.before
         assert age is not None
@@ -56,12 +60,20 @@ class Options:
         keep = self.keep
         if self.keep_last is not None:
             keep = KeepCounts(**{**(asdict(keep) if keep else {}), "last": self.keep_last})
-        return Expiry(before, keep, self.delete_expired_tags, self.delete_expired_branches)
+        mode = modes[0] if self.mode is None else self.mode
+        wish = Expiry(before, keep, self.delete_expired_tags, self.delete_expired_branches, mode)
+        check_mode(wish, modes)
+        return wish
+
+
+def check_mode(wish: Wish, modes: Sequence[Mode]) -> None:
+    if isinstance(wish, Expiry) and wish.mode not in modes:
+        raise BadRequest(f"history cannot be made shorter in the mode {wish.mode!r} here; choose {' or '.join(modes)}")
 
 
 def mark(work: Work[Options]) -> Mark:
     """What is done to history; nothing is written but the run's folder."""
-    wish = work.options.at(work.run.now)
+    wish = work.options.at(work.run.now, work.repository.modes)
     if isinstance(wish, Expiry) and wish.before > work.now:
         raise BadRequest(f"{wish.before:%Y-%m-%d %H:%M:%S %Z} is not over yet; give a time that has passed")
     stage = Stages(work.executor.watch)
@@ -76,9 +88,11 @@ def mark(work: Work[Options]) -> Mark:
     if work.options.sizes:
         with stage("what that frees"):
             frees, note = weighed(work, seen, staged, found)
+    how = NOTES.get(wish.mode, "") if isinstance(wish, Expiry) else ""
     told = {
         "edited": len(found.edits),
-        "abandoned": len(found.abandoned),
+        "abandoned": len(found.abandoned.keys() - found.released),
+        **({"released": len(found.released)} if found.released else {}),
         "pointed at": len(found.pointed),
         "kept by rules": len(found.kept),
         "tags deleted": sum(ref.kind == "tag" for ref in found.deleted_refs),
@@ -93,6 +107,8 @@ def mark(work: Work[Options]) -> Mark:
     }
     edits = tuple((edit.id, edit.old_parents, edit.new_parents) for edit in found.edits)
     refs = tuple(_going(seen, ref, why) for ref, why in found.deleted_refs.items())
+    reached = len(change.dots) - len(found.released.difference(found.abandoned))  # the others nobody reached before
+    step = EditHistory(wish.facts(), edits, refs, len(found.abandoned), reached, tuple(sorted(found.released)))
     return Mark(
         Evidence(
             wish.policy,
@@ -111,9 +127,9 @@ def mark(work: Work[Options]) -> Mark:
             history=told,
             change=change,
             frees=frees,
-            notes=(note,) if note else (),
+            notes=tuple(filter(None, (how, note))),
         ),
-        (EditHistory(wish.facts(), edits, refs, len(found.abandoned), reached=len(change.dots)),),
+        (step,),
     )
 
 

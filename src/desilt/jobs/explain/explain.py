@@ -69,6 +69,8 @@ def explain(
 
 
 def way_out(repository: Repository, ref: str | None) -> str:
+    if ref is not None and "lake" in repository.refuses:
+        return f"no path of {ref!r} is that; an address is explained without --ref"
     if ref is not None:
         return f"see `desilt lake ls` on {ref!r}; an address is explained without --ref"
     return f"no branch, tag, commit or run knows it; give a path, or an address below {repository.uri}"
@@ -169,7 +171,9 @@ def _judged(
         return replace(one, exists=False, verdict=REMOVED if gone else MISSING)
     size, modified_at = listed["size_bytes"][0].as_py(), listed["modified_at"][0].as_py()
     one = replace(one, exists=True, size=size, modified_at=modified_at)
-    if not one.address.startswith(repository.layout.data) and not repository.layout.is_object(one.address):
+    layout = repository.layout
+    table = layout.is_table(one.address) and "gc" in repository.refuses  # then a collection looks at these, too
+    if not one.address.startswith(layout.data) and not layout.is_object(one.address) and not table:
         return replace(one, verdict=OUTSIDE)
     if one.removal is not None and one.removal.state in MARKS:
         return replace(one, verdict=Reason.MARKED.value)
@@ -191,6 +195,8 @@ def _judged(
     row = inventory_of(repository.prefix, [listed])
     hashes = {reason: row[HASH].to_numpy() if held else np.zeros(0, np.uint64) for reason, held in held_by.items()}
     reason = ORDER[reasons(row, hashes, layout=repository.layout, before=before, copied_at=copied_at)[0]]
+    if table and reason is Reason.FOREIGN:  # it is not named as objects are
+        reason = Reason.YOUNG if modified_at is None or modified_at >= before else Reason.UNREFERENCED
     times = {
         Reason.TICKET: [ticket.until] if ticket else [],
         Reason.RESTORED: [removal.restored_at + settles] if removal and removal.restored_at else [],

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from desilt.columns.arrays import Flags
 from desilt.columns.breakdown import breakdown
-from desilt.columns.buckets import HASH, Bucket
+from desilt.columns.buckets import HASH, Bucket, without
 from desilt.columns.files import Files, HeldFile, put
 from desilt.columns.folders import Uploaded, totals
-from desilt.columns.hashing import address_hash
+from desilt.columns.hashing import Hashes, address_hash
 from desilt.columns.kernel import Judge
 from desilt.columns.layout import Layout
 from desilt.columns.mark import ORDER, reasons
@@ -23,7 +23,7 @@ from desilt.columns.settled import below, settled
 from desilt.columns.together import add
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import NotReadBack
-from desilt.jobs.counts import Counts
+from desilt.jobs.counts import EXAMPLES, Counts, Missing
 from desilt.runs import plan_files
 
 GOES = ORDER.index(Reason.UNREFERENCED)
@@ -51,6 +51,7 @@ class GarbageJudge(Judge[Counts]):
     scope: str = ""  # addresses that do not begin so are not judged, and pass on to the next run
     settled: Mapping[str, str] = field(default_factory=dict)  # by branch: from which partition on nothing new appears
     said: Mapping[str, str] = field(default_factory=lambda: SAID)  # of what goes
+    whole: bool = False  # whether what commits hold must all be in the inventory: what is not is counted
 
     def inputs(self) -> Iterator[Sequence[HeldFile]]:
         yield self.inventory
@@ -58,10 +59,12 @@ class GarbageJudge(Judge[Counts]):
 
     def judge(self, files: Files, buckets: Sequence[Bucket]) -> Counts:
         none = INVENTORY_ROWS.empty_table()
-        counts, plan, pending, passed = Counts(), [none], [none], 0
+        counts, plan, pending, passed, gaps = Counts(), [none], [none], 0, Missing()
         for bucket in buckets:
             known = {reason: files.hashes(some, bucket) for reason, some in self.held.items()}
             rows = stored(files, self.inventory, bucket)
+            if self.whole:
+                gaps += missing(files, self.held[Reason.COMMITTED], bucket, known[Reason.COMMITTED], rows)
             if self.scope:
                 mine = below(rows, self.scope)
                 pending.append(rows.filter(pa.array(~mine)))
@@ -83,13 +86,24 @@ class GarbageJudge(Judge[Counts]):
         target = f"{self.folder}pending/{name}"
         again = [put(files.store, target, left.take(pa.array(order)))] if left.num_rows else []
         parts = breakdown(plan_rows, self.layout, self.now, uploaded)
-        return counts + Counts(gone=parts, passed=passed, files=planned, pending=tuple(again))
+        return counts + Counts(gone=parts, passed=passed, files=planned, pending=tuple(again), missing=gaps)
 
 
 def stored(files: Files, listed: Sequence[HeldFile], bucket: Bucket) -> pa.Table:
     """All listed objects of a bucket: what is done once for all of them costs no more with many files than with one."""
     found = [files.rows(one, bucket, INVENTORY_ROWS.names) for one in listed]
     return pa.concat_tables([INVENTORY_ROWS.empty_table(), *found]).unify_dictionaries()
+
+
+def missing(files: Files, held: Sequence[HeldFile], bucket: Bucket, known: Hashes, rows: pa.Table) -> Missing:
+    """The objects that are ``held``, with hashes ``known``, and not among the ``rows`` of a bucket; some by address."""
+    lost = np.unique(without(known, np.sort(rows[HASH].to_numpy())))
+    examples: set[str] = set()
+    for file in held if len(lost) else ():
+        mine = files.rows(file, bucket, [HASH, "address"])
+        found = mine["address"].filter(pa.array(np.isin(mine[HASH].to_numpy(), lost)))
+        examples |= set(found.slice(0, EXAMPLES).to_pylist())
+    return Missing(len(lost), tuple(sorted(examples)[:EXAMPLES]))
 
 
 def going(gone: pa.Table, said: Mapping[str, str] = SAID, called: pa.Array | None = None) -> pa.Table:

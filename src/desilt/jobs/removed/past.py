@@ -53,7 +53,7 @@ def runs_over(repository: Repository) -> dict[str, int]:
     with repository.records.read() as tx:
         rows = ledger.over(tx, repository.uid)
     committed = {job: registry.traits(job).committed for job in {job for _, job, _ in rows}}
-    by_age = repository.gate.safety is Safety.GRACE
+    by_age = repository.gate.safety is not Safety.ATOMIC
     return {run: objects for run, job, objects in rows if committed[job] or by_age}
 
 

@@ -46,6 +46,7 @@ def stats(repository: Repository, executor: Executor, *, folders: int = FOLDERS,
         trash = Amount(*tombstones.total_in(tx, repository.uid, State.TRASHED))
         by_month = {month: Amount(*some) for month, some in ledger.removed_by_month(tx, repository.uid).items()}
     biggest = sorted(counts.folder_objects, key=lambda name: (-counts.folder_bytes[name], name))
+    called = source.called(biggest[:folders])
     return Stats(
         repository.name,
         now,
@@ -55,7 +56,10 @@ def stats(repository: Repository, executor: Executor, *, folders: int = FOLDERS,
         trash,
         len(seen.commits),
         by_branch(kept),
-        {name: Amount(counts.folder_objects[name], counts.folder_bytes[name]) for name in biggest[:folders]},
+        {
+            called.get(name, name): Amount(counts.folder_objects[name], counts.folder_bytes[name])
+            for name in biggest[:folders]
+        },
         len(biggest[folders:]),
         {age: Amount(counts.age_objects[age], counts.age_bytes[age]) for age in AGES if counts.age_objects[age]},
         grown(counts.month_objects, counts.month_bytes, by_month, now),

@@ -1,0 +1,106 @@
+"""Snapshots and manifests as the engine's tables: a snapshot lists manifests, a manifest has entries on chunks.
+
+A manifest names an array by its node's id alone, and what a node is called is in snapshot files: it may be called
+otherwise in another snapshot that has the same manifest. So an entry's path is the id and the chunk's index
+(``0123456789ABC/c/0/1``), which never changes, and :mod:`desilt.icechunk.nodes` says what people call it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from desilt.cache.ranges import CACHED
+from desilt.columns.schemas import MOMENT
+from desilt.errors import DamagedAsset
+from desilt.icechunk import manifest, states
+from desilt.icechunk.ids import names_of
+from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
+from desilt.icechunk.manifest import KIND_NAMES, NATIVE, ManifestFile
+from desilt.icechunk.nodes import INDEX
+from desilt.icechunk.states import ListedManifest, SnapshotFile
+from desilt.objects.store import ObjectStore
+from desilt.sstable.values import RangeData
+
+MOST = np.uint64(2**62)  # bytes of an object
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestDecoder:
+    """What manifests refer to among the chunks of the repository; inline and virtual ones are no objects of it."""
+
+    folder: str = MANIFESTS
+
+    def entries(self, store: ObjectStore, _prefix: str, some: Sequence[RangeData], first: int) -> pa.Table:
+        found = [entries_of(manifest.fetch(store, as_listed(one)), first + at) for at, one in enumerate(some)]
+        return pa.concat_tables([CACHED.empty_table(), *found])
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLists:
+    """The manifests that snapshots list."""
+
+    store: ObjectStore
+    prefix: str = ""
+    folder: str = SNAPSHOTS
+
+    def metarange(self, snapshot: str, /) -> Sequence[RangeData]:
+        return listed_by(states.fetch(self.store, snapshot))
+
+
+def snapshots_in(store: ObjectStore, prefix: str, folder: str) -> SnapshotLists:
+    return SnapshotLists(store, prefix, folder)
+
+
+def listed_by(snapshot: SnapshotFile) -> tuple[RangeData, ...]:
+    """A snapshot's manifests; which paths one of them has is not known without opening it."""
+    return tuple(RangeData(one.id, b"", b"", one.size, one.references) for one in snapshot.manifests)
+
+
+def as_listed(one: RangeData) -> ListedManifest:
+    return ListedManifest(one.id, one.estimated_size, one.count)
+
+
+def entries_of(found: ManifestFile, owner: int) -> pa.Table:
+    """Its native references, as CACHED; an object is as large as they tell, and nobody tells when it was made."""
+    rows = manifest.references(found)
+    rows = rows.filter(pc.equal(rows["kind"].cast(pa.string()), KIND_NAMES[NATIVE])).combine_chunks()
+    return pa.table(
+        [
+            pc.binary_join_element_wise(CHUNKS, names_of(column(rows, "chunk")), ""),
+            pa.array(np.full(rows.num_rows, owner, np.int32)),
+            paths(rows).cast(pa.binary()),
+            sizes(rows, found.asset.name),
+            pa.nulls(rows.num_rows, MOMENT),
+        ],
+        schema=CACHED,
+    )
+
+
+def paths(rows: pa.Table) -> pa.StringArray:
+    """What each of some references is of, by the id of its array."""
+    nodes, index = names_of(column(rows, "node")), column(rows, "index")
+    ranks = pc.list_value_length(index).to_numpy(zero_copy_only=False)
+    found, order = [pa.array([], pa.string())], [np.zeros(0, np.int64)]
+    for rank in np.unique(ranks):
+        mine = np.flatnonzero(ranks == rank)
+        taken = pa.array(mine)
+        numbers = pc.list_flatten(index.take(taken)).to_numpy(zero_copy_only=False).reshape(len(mine), int(rank))
+        texts = [pa.array(numbers[:, at]).cast(pa.string()) for at in range(int(rank))]
+        found.append(pc.binary_join_element_wise(nodes.take(taken), INDEX, *texts, "/"))
+        order.append(mine)
+    return pa.concat_arrays(found).take(pa.array(np.argsort(np.concatenate(order))))
+
+
+def sizes(rows: pa.Table, name: str) -> pa.Array:
+    offsets, lengths = (column(rows, one).to_numpy(zero_copy_only=False) for one in ("offset", "length"))
+    if len(rows) and max(offsets.max(), lengths.max()) > MOST:
+        raise DamagedAsset(name, "it refers to more bytes than any object has")
+    return pa.array((offsets + lengths).astype(np.int64))
+
+
+def column(rows: pa.Table, name: str) -> pa.Array:
+    """One column as one array, of no rows too."""
+    return pa.concat_arrays([pa.array([], rows.schema.field(name).type), *rows[name].chunks])

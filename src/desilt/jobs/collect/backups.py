@@ -1,0 +1,31 @@
+"""Copies of what names all refs and snapshots, as it was before each change: they go by age, and only if asked for.
+
+Nothing reads them but the library's log of operations, and whoever wants the past back. So they go to the trash first.
+"""
+
+import pyarrow as pa
+
+from desilt.domain.times import SECOND
+from desilt.errors import BadRequest
+from desilt.jobs.collect.folder import listed, written
+from desilt.jobs.collect.options import Options
+from desilt.jobs.counts import Counts
+from desilt.jobs.job import Work
+from desilt.repository.assets import Assets
+from desilt.runs.steps import Action
+
+BACKUPS = "backups"
+
+
+def going(work: Work[Options], assets: Assets) -> Counts:
+    """Those older than was asked for, by the store's clock and by the time in their names."""
+    if (age := work.options.backups_older_than) is None:
+        return Counts()
+    if work.request.action is not Action.TRASH:
+        raise BadRequest("--backups-older-than moves copies of history to the trash, and no further; pass --to trash")
+    before = (work.run.now - age).replace(microsecond=0)
+    files = listed(work.repository, assets.folders.backups, f"older than {age}, and asked for")
+    rows = files.going((), before)
+    named = (assets.named_at(address) for address in rows["address"].to_pylist())
+    old = [at is not None and at < before - SECOND for at in named]
+    return written(work, BACKUPS, rows.filter(pa.array(old, pa.bool_())))
