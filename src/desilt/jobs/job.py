@@ -98,6 +98,7 @@ class Figures:
     names: Mapping[str, str] = field(default_factory=dict)  # of what is no branch, if the first key is one
     holds: Mapping[str, Amount] = field(default_factory=dict)  # what people ordered to be kept
     besides: Amount = field(default_factory=Amount)  # ranges and metaranges: of no weight to a guard
+    unseen: str = ""  # what is said of what was only counted; "": what the job always says
     history: Mapping[str, int] = field(default_factory=dict)  # what is done to commits
     change: HistoryChange | None = None  # the same, to be looked at
     cutoffs: tuple[RuleCutoff, ...] = ()  # where each rule has its own

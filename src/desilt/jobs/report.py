@@ -52,7 +52,7 @@ def planned(repository: Repository, run: Run, marked: Mark, plan: Plan) -> Repor
         prefixes=prefixes,
         ages=by_age(figures.gone),
         uploaded=by_branch(figures.gone, names),
-        unseen=registry.traits(plan.job).unseen,
+        unseen=figures.unseen or registry.traits(plan.job).unseen,
         inputs=figures.inputs,
         seconds=figures.seconds,
         stored=plan.evidence.stored + figures.besides,

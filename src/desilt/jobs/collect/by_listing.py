@@ -98,6 +98,7 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
             by="kind",
             names={CHUNKS: CHUNKS},
             besides=snapshots.amount + logs.amount + manifests.amount,
+            unseen="files of metadata that stay",
             history={"commits collected": len(found.dead)} if found.dead else {},
             notes=notes(older_than, same),
         ),
