@@ -11,7 +11,16 @@ import cramjam
 import numpy as np
 import pytest
 
-from desilt.errors import BadRequest, DamagedAsset, Dangling, Locked, OtherRecords, UnknownAsset, Unreadable
+from desilt.errors import (
+    BadRequest,
+    DamagedAsset,
+    Dangling,
+    Locked,
+    MissingAsset,
+    OtherRecords,
+    UnknownAsset,
+    Unreadable,
+)
 from desilt.executors.executor import HERE
 from desilt.icechunk import manifest, states
 from desilt.inventory import listing
@@ -173,6 +182,17 @@ def test_a_young_snapshot_that_cannot_be_read_stops_it_though_nobody_reaches_it(
         before = files(world.root)
         with pytest.raises((DamagedAsset, UnknownAsset), match=path.name):
             collected(repository, older_than=DAY)
+    untouched(world, before)
+
+
+def test_a_young_snapshot_that_lacks_what_it_descends_from_stops_it(world):
+    if world.version == 2:
+        pytest.skip("there its file does not say what that is")
+    (world.root / "snapshots" / world.lost[-1]).touch()
+    (world.root / "snapshots" / world.lost[0]).unlink()
+    before = files(world.root)
+    with desilt_on(world.root) as repository, pytest.raises(MissingAsset, match=world.lost[0]):
+        collected(repository, older_than=DAY)
     untouched(world, before)
 
 
@@ -506,7 +526,8 @@ def test_the_first_lines_say_what_protects_what_and_which_race_remains(world, cl
 def test_a_hold_keeps_a_snapshot_that_no_ref_reaches_with_all_it_needs(world):
     with desilt_on(world.root) as repository:
         repository.orders.add(HoldKind.REF, world.lost[1], reason="audit", until=None)
-        collected(repository, action="delete")
+        report = collected(repository, action="delete")
+    assert report.swept.held_again == 0  # it was not even planned
     assert {*world.lost} & files(world.root)["snapshots"] == {*world.lost[:2]}
     world.repo.create_branch("again", world.lost[1])
     assert left_in(world.root)[0]["branch", "again"][:2] == world.lost[1::-1]
@@ -533,6 +554,23 @@ def test_a_snapshot_that_nothing_reaches_leaves_the_list_before_its_file_goes(se
     assert second.repo.diff(
         from_snapshot_id=second.ancestry(second.repo.lookup_branch("main"))[-1][0], to_branch="main"
     )
+
+
+def test_logs_of_expired_snapshots_stay_for_those_that_took_them_over(second):
+    """Else the library would not know what has changed between two that are left."""
+    line = second.ancestry(second.repo.lookup_branch("main"))
+    second.repo.expire_snapshots(line[1][2])
+    make_old(second.root)
+    first = line[-1][0]
+    said = second.repo.diff(from_snapshot_id=first, to_branch="main")
+    theirs = copied(second.root, "theirs")
+    collected_by_library(theirs)
+    with desilt_on(second.root) as repository:
+        report = collected(repository, action="delete")
+    assert files(second.root) == files(theirs)
+    assert files(second.root)["transactions"] > files(second.root)["snapshots"]
+    assert report.swept.held_again == 0
+    assert str(second.repo.diff(from_snapshot_id=first, to_branch="main")) == str(said)
 
 
 def test_a_commit_under_way_has_a_file_that_no_list_has_and_keeps_what_it_needs(second):

@@ -1,11 +1,13 @@
 """History of real Icechunk repositories made shorter, killed between any two writes, and while others write to it."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
+from desilt.domain.expiry import Expiry
 from desilt.domain.keep_rules import KeepCounts
-from desilt.errors import BadRequest, Conflict
+from desilt.errors import BadRequest, Conflict, EditedSince
 from desilt.executors.executor import HERE
 from desilt.icechunk.history import history
 from desilt.jobs import holds
@@ -279,6 +281,33 @@ def test_whatever_else_the_file_says_stays_as_it_was(sample):
     kept = {one["id"]: one for one in before["snapshots"]}
     for one in after["snapshots"]:
         assert {**one, "parent_id": None} == {**kept[one["id"]], "parent_id": None}
+
+
+def test_a_repository_that_is_upgraded_in_between_is_left_to_its_new_format(sample):
+    if sample.world.version == 2:
+        pytest.skip("it is upgraded by then")
+    (upgraded,) = (Path(__file__).parents[1] / "fixtures" / "icechunk-v2" / "repo").glob("repo")
+    files = sample.world.files("snapshots")
+    with pytest.raises(Conflict, match="was upgraded to format 2"):
+        swept_while(sample, lambda: shutil.copy(upgraded, sample.world.root))
+    (sample.world.root / "repo").unlink()
+    assert sample.world.files("snapshots") == files
+    assert sample.lines()["main"] == "14,13,12,5,4,2,1,0"  # only the oldest edit was made by then
+
+
+def test_history_can_be_expired_again_and_plans_from_before_are_refused(case):
+    sample, mode = case
+    repository = beside(sample)
+    late = planned(repository, sample, mode=mode, delete_expired_tags=True).run
+    expired(repository, sample, mode=mode)
+    with pytest.raises(EditedSince):
+        sweep(repository, HERE, late, SURE)
+    expired(repository, sample, mode=mode, delete_expired_tags=True)
+    assert "tag1" not in sample.lines()
+    cut = sample.world.ancestry(sample.made[13])[0][2]
+    wish = Expiry(cut, None, delete_tags=True, delete_branches=True, mode=mode)
+    run(expiration.job, repository, HERE, expiration.job.ask(wish=wish, sizes=False), SURE)
+    assert sample.lines() == {"main": "14,13,0"}
 
 
 def test_a_repository_that_may_only_be_read_is_not_written(sample):

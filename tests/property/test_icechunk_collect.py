@@ -54,13 +54,20 @@ def same_as_the_library(world, *, action="delete"):
 
 @pytest.mark.parametrize("version", FORMATS)
 @settings(max_examples=8)
-@given(life=steps(NAMES, min_size=6, max_size=20))
-def test_what_goes_is_what_the_library_takes(version, life):
+@given(life=steps(NAMES, min_size=6, max_size=20), expires=st.booleans())
+def test_what_goes_is_what_the_library_takes(version, life, expires):
     with tempfile.TemporaryDirectory() as place:
         played = Played(World(place, version))
         for step in life:
             played.play(*step)
+        if expires:
+            expire_a_half(played)
         same_as_the_library(played.world)
+
+
+def expire_a_half(played):
+    line = played.world.ancestry(played.branches["main"])
+    played.world.repo.expire_snapshots(line[len(line) // 2][2])
 
 
 ROUND = st.tuples(
@@ -124,8 +131,8 @@ def test_a_long_life_ends_as_the_library_has_it(version, seed):
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:
         played = Played(World(place, version))
-        for _ in range(300):
-            where = chance.choice(("main", *NAMES))
+        while played.made < 250:
+            where = chance.choice(("main", *played.branches))
             played.play(
                 "commit", where, chance.choice("abc"), [chance.randint(1, 4) for _ in range(chance.randint(0, 2))]
             )
@@ -143,6 +150,5 @@ def test_a_long_life_ends_as_the_library_has_it(version, seed):
                         ]
                     )
                 )
-        line = played.world.ancestry(played.branches["main"])
-        played.world.repo.expire_snapshots(line[len(line) // 2][2])
+        expire_a_half(played)
         same_as_the_library(played.world)

@@ -37,7 +37,7 @@ class Store(Proxy):
     """Memory in which something happens right before a conditional put, or to its answer."""
 
     def __init__(self, store):
-        self.real, self.before, self.answers, self.marks = store, [], [], []
+        self.real, self.before, self.after, self.answers, self.marks = store, [], [], [], []
         super().__init__(store, None)
 
     def __getattr__(self, name):
@@ -49,6 +49,8 @@ class Store(Proxy):
 
     def read(self, key):
         found = self.real.read(key)
+        if self.after:
+            self.after.pop()()
         return ReadObject(found.key, found.body, self.marks.pop()) if self.marks else found
 
     def put_over(self, seen, body):
@@ -185,6 +187,13 @@ def test_where_somebody_tags_in_the_last_moment_it_is_decided_again(scene):
     assert scene.paused == [0]
     assert scene.info.tags["rescue"] == gone
     assert gone in {one.id for one in scene.info.snapshots}
+
+
+def test_nothing_is_decided_on_anything_but_what_is_put_over(scene):
+    scene.store.after = [lambda: scene.others_tag("new", ROOT)]
+    decided, _ = scene.edit()
+    assert (len(decided), scene.paused) == (1, [0])
+    assert scene.info.tags["new"] == ROOT
 
 
 def test_where_refs_never_rest_it_gives_up_and_has_changed_nothing(scene):
