@@ -107,7 +107,7 @@ def compared(place, version, seed, *, delete, count):
     if version == 2:
         found = [one["id"] for one in ours.repo.inspect_repo_info()["snapshots"]]
         assert found == [one["id"] for one in theirs.repo.inspect_repo_info()["snapshots"]]
-        for name in told(ours)[0].values():
+        for name in set(told(ours)[0].values()) - {lives.made[0]}:
             since = {"from_snapshot_id": lives.made[0], "to_snapshot_id": name}
             assert repr(ours.repo.diff(**since)) == repr(theirs.repo.diff(**since))
 

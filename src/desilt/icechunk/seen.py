@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from desilt.errors import MissingAsset, NotFound, Unreadable
+from desilt.errors import MissingAsset, NotFound, RefsMoved, Unreadable
 from desilt.icechunk.core import IcechunkCore
 from desilt.icechunk.history import IcechunkHistory, history
 from desilt.icechunk.layout import SNAPSHOTS
@@ -15,6 +15,7 @@ from desilt.records import holds, revisions
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.snapshot import Revision, Snapshot, Use
 
+TRIES = 5
 WRITE = "write a branch, a tag or the id of a snapshot"
 PROTECTED = "it is the default branch, which the library lets nobody delete"
 
@@ -42,12 +43,13 @@ def look(core: IcechunkCore, now: datetime) -> Looked:
     """The same, with what is told of the repository besides; orders are those that count once refs were read."""
     with core.records.read() as tx:
         orders = _counting(holds.every(tx, core.uid), core, now)
-    while True:
+    for _ in range(TRIES):
         found = _with_ordered(core, orders)
         whole = seen(core, found, now)
         if all(hold.value in whole.commits for hold in whole.held(HoldKind.REF)):
             return Looked(found, whole)
         orders = whole.holds  # one came since
+    raise RefsMoved("orders to keep were read")
 
 
 def seen(core: IcechunkCore, found: IcechunkHistory, now: datetime) -> Snapshot:
