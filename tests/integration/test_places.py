@@ -119,6 +119,31 @@ def test_a_plan_is_the_same_to_the_byte_wherever_it_is_made(name, lake, places, 
     assert min(parts) > 1 or name == "expire"
 
 
+@pytest.fixture
+def littered(monkeypatch):
+    """Processes in which whatever memory is asked for has been used: no byte of it is nought."""
+    monkeypatch.setattr(kernel, "ROWS_AT_ONCE", 256)  # numpy keeps small arrays by itself
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
+    executor = Processes(2)
+    yield executor
+    executor.close()
+
+
+@pytest.mark.parametrize("name", ["collect", "gc", "lifecycle"])
+def test_a_plan_does_not_depend_on_what_lay_in_memory(name, lake, littered, monkeypatch):
+    if name == "collect":
+        expire(lake)
+    monkeypatch.setattr(runner, "os", SimpleNamespace(urandom=bytes))
+    monkeypatch.setattr(store_clock, "last_asked", lambda _store: None)
+    job, left = registry.find(name), []
+    for executor in (Here(), littered):
+        assert runner.plan(job, lake, executor, job.ask(**ASKED[name])).removed.objects
+        left.append(everything(lake, name))
+        forget(lake, name)
+    assert left[0] == left[1]
+
+
 def expire(repo):
     job = registry.find("expire")
     runner.run(job, repo, Here(), job.ask(**ASKED["expire"]), SURE)
