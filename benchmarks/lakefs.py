@@ -48,6 +48,7 @@ KINDS = {  # what is asked for, by the end of its path
     "/gc/prepare_uncommited": "staged",
     "/objects/stat": "paths",
     "/objects/ls": "pages",
+    "/diff": "differences",
 }
 OTHERS = "other"
 KEYS = {
