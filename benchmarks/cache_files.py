@@ -5,8 +5,8 @@
 Every day some commits bring ranges of their own, and a run decodes them into a file.
 A mark then finds where the ranges are, and reads the hashes and owners of each file:
 measured with files that grow together, with files that do not, and with those of
-one run that decodes everything at once. Everything runs in this process; figures are the
-best of their rounds, in seconds of CPU.
+one run that decodes everything at once. Everything runs in this process; marks take turns, once
+all files are there; figures are the best of their rounds, in seconds of CPU.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from desilt.cache.ranges import Below, RangeDecoder, placed
+from desilt.cache.ranges import Below, Placed, RangeDecoder, placed
 from desilt.columns import classes
 from desilt.columns.buckets import HASH, Bucket
 from desilt.columns.files import Files
@@ -31,7 +31,6 @@ from machine import keep
 
 RANGES_A_DAY, ENTRIES = 4, 1_000
 PREFIX = "repos/bench/"
-DECODER = RangeDecoder(FOLDER, Below(PREFIX))
 NEVER = 1 << 30
 
 
@@ -45,20 +44,21 @@ def main() -> None:
         days = [day(store, number) for number in range(options.days)]
         wanted = [one for some in days for one in some]
         sides = {"growing together": classes.FEW, "as they came": NEVER, "one run": NEVER}
-        rows = []
+        made: dict[str, float] = {}
         for name, few in sides.items():
             classes.FEW = few
-            folder = f"_desilt/{name.replace(' ', '-')}/"
             began = time.process_time()
             for number in range(1, len(days) + 1) if name != "one run" else [len(days)]:
-                some = [one for day in days[:number] for one in day]
-                placed(HERE, store, PREFIX, some, decoder=DECODER, folder=folder)
-            made = time.process_time() - began
-            placed(HERE, store, PREFIX, wanted, decoder=DECODER, folder=folder)  # whatever was due
-            best = min(mark(store, wanted, folder) for _ in range(options.rounds))
-            files = len(placed(HERE, store, PREFIX, wanted, decoder=DECODER, folder=folder))
-            rows.append({"files": name, "read": files, "mark": round(best, 3), "all_runs": round(made, 2)})
-            print(f"{name:>17}: {files:>4} files, a mark {best:.3f} s, all runs together {made:.1f} s")
+                find(store, [one for day in days[:number] for one in day], name)
+            made[name] = time.process_time() - began
+            find(store, wanted, name)  # whatever was due
+        classes.FEW = NEVER
+        took = [{name: mark(store, wanted, name) for name in sides} for _ in range(options.rounds)]
+        rows = []
+        for name in sides:
+            best, files = min(one[name] for one in took), len(find(store, wanted, name))
+            rows.append({"files": name, "read": files, "mark": round(best, 4), "all_runs": round(made[name], 2)})
+            print(f"{name:>17}: {files:>4} files, a mark {best:.4f} s, all runs together {made[name]:.1f} s")
         keep("cache_files", {"days": options.days, "entries": sum(one.count for one in wanted), "rows": rows})
 
 
@@ -76,11 +76,17 @@ def day(store: ObjectStore, number: int) -> list[RangeData]:
     return found
 
 
-def mark(store: ObjectStore, wanted: Sequence[RangeData], folder: str) -> float:
+def find(store: ObjectStore, wanted: Sequence[RangeData], name: str) -> list[Placed]:
+    """The files of ``wanted``, each side's in a folder of its own."""
+    decoder = RangeDecoder(FOLDER, Below(PREFIX))
+    return placed(HERE, store, PREFIX, wanted, decoder=decoder, folder=f"_desilt/{name.replace(' ', '-')}/")
+
+
+def mark(store: ObjectStore, wanted: Sequence[RangeData], name: str) -> float:
     """Seconds to find the files of all ranges, and to read what a judge compares."""
     began = time.process_time()
     files, rows = Files(store), 0
-    for one in placed(HERE, store, PREFIX, wanted, decoder=DECODER, folder=folder):
+    for one in find(store, wanted, name):
         rows += files.rows(one.file, Bucket(0, 1), [HASH, "owner"]).num_rows
     assert rows == sum(one.count for one in wanted)
     return time.process_time() - began

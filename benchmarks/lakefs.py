@@ -1,6 +1,6 @@
 """A plan of gc on a lakeFS server's repository: seconds, CPU, memory, and what the server is asked for.
 
-    python benchmarks/lakefs.py [--only 6] [--after 0] [--rounds 2]
+    python benchmarks/lakefs.py [--only 6] [--after 0] [--anew 0] [--rounds 2]
 
 The server is the model that tests have, in a process of its own, with a repository that is made directly
 (:mod:`large_lakefs`); objects are files with nothing in them. Every plan is a process of its own, as from the command
@@ -48,6 +48,7 @@ KINDS = {  # what is asked for, by the end of its path
     "/gc/prepare_uncommited": "staged",
     "/objects/stat": "paths",
     "/objects/ls": "pages",
+    "/diff": "differences",
 }
 OTHERS = "other"
 KEYS = {
@@ -61,6 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", type=int, help="so many of the shapes")
     parser.add_argument("--after", type=int, default=0, help="go on after so many, which were measured before")
+    parser.add_argument("--anew", type=int, help="this shape alone, from 0 on; what is known of others stays")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--plan", help=argparse.SUPPRESS)
     parser.add_argument("--profile", help=argparse.SUPPRESS)
@@ -70,10 +72,13 @@ def main() -> None:
         return
     columns = ("first", "CPU", "again", "CPU", "memory", "DuckDB", "÷ DuckDB", "requests")
     print(f"{'objects':>10} {'commits':>8} {'branches':>9}" + "".join(f"{column:>11}" for column in columns))
-    rows = json.loads((RESULTS / "lakefs.json").read_text())["rows"][: options.after] if options.after else []
-    for shape in SHAPES[options.after : options.only]:
+    anew, rows = options.anew, list[dict[str, Any]]()
+    if options.after or anew is not None:
+        rows = json.loads((RESULTS / "lakefs.json").read_text())["rows"][: options.after or None]
+    for place in range(len(SHAPES))[options.after : options.only] if anew is None else [anew]:
+        shape = SHAPES[place]
         row = measured(shape, options.rounds)
-        rows.append(row)
+        rows[place : place + 1] = [row]
         first, again = row["first"], row["again"]
         took = (first["seconds"], first["cpu_seconds"], again["seconds"], again["cpu_seconds"])
         most = max(first["peak_mb"], again["peak_mb"])
@@ -85,7 +90,7 @@ def main() -> None:
         )
         print(f"{'':>10} {shape.blockstore}{', equal sizes' if shape.equal_sizes else ''}: {again['asked']}")
         print(f"{'':>10} first {first['stages']}\n{'':>10} again {again['stages']}", flush=True)
-        keep("lakefs", {"rounds": options.rounds, "rows": rows})
+        keep("lakefs", {"rows": rows})
 
 
 def measured(shape: Shape, rounds: int) -> dict[str, Any]:
@@ -98,6 +103,7 @@ def measured(shape: Shape, rounds: int) -> dict[str, Any]:
         took = min(in_duckdb(Path(directory), server.told) for _ in range(rounds + 1))
     return {
         **{name: told for name, told in server.told.items() if name != "endpoint"},
+        "rounds": rounds,
         "first": first,
         "again": best,
         "duckdb_seconds": round(took, 3),

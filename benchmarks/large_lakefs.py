@@ -33,7 +33,7 @@ from desilt.sstable.values import RangeData, encode_entry
 from lakefs_files import STAGED as STAGED_COLUMNS
 from lakefs_files import YEAR_4000
 from lakefs_http import Answer, route
-from lakefs_model import REF, LakefsModel, R
+from lakefs_model import REF, B, LakefsModel, R
 from lakefs_state import Branch
 from large_lake import COMMITTED, GARBAGE, STAGED, Numbers, digits, kind_of, texts, written
 
@@ -257,9 +257,21 @@ class Server(LakefsModel):
             some = numbers[start : start + amount - len(rows) + 1]
             more = more or len(rows) + len(some) > amount
             rows += self._rows(ask.ref, folder, some[: amount - len(rows)])
-        last = json.loads(rows[-1])["path"] if more else ""
-        head = {"has_more": more, "max_per_page": 1000, "next_offset": last, "results": len(rows)}
-        return Answer(200, f'{{"pagination":{json.dumps(head)},"results":[{",".join(rows)}]}}'.encode())
+        return _page(rows, more, json.loads(rows[-1])["path"] if more else "")
+
+    @route("GET", B + "/diff")
+    def diff_branch(self, ask: Any) -> Answer:
+        """What is staged and listed: a server goes by what is staged, and looks those paths up in the commit."""
+        after, amount, numbers = ask.query.get("after", ""), int(ask.query["amount"]), self.staged[ask.branch]
+        start = np.searchsorted(numbers, int(after[-10:]), "right") if after else 0
+        some = numbers[start : start + amount]
+        paths = [f"{PATHS[STAGED]}{number:010d}" for number in some.tolist()]
+        rows = [
+            f'{{"path":"{path}","path_type":"object","size_bytes":{size},"type":"added"}}'
+            for path, size in zip(paths, self.shape.sizes(some).tolist(), strict=True)
+        ]
+        more = bool(start + len(some) < len(numbers))
+        return _page(rows, more, paths[-1] if more else "")
 
     @route("GET", REF + "/objects/stat")
     def stat_object(self, ask: Any) -> Answer:
@@ -283,6 +295,11 @@ class Server(LakefsModel):
             f'"size_bytes":{size}}}'
             for number, address, size in zip(numbers.tolist(), rows, sizes, strict=True)
         ]
+
+
+def _page(rows: Sequence[str], more: bool, last: str) -> Answer:
+    head = {"has_more": more, "max_per_page": 1000, "next_offset": last, "results": len(rows)}
+    return Answer(200, f'{{"pagination":{json.dumps(head)},"results":[{",".join(rows)}]}}'.encode())
 
 
 def main(words: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ KINDS = {
     "staged": "lists of staged",
     "paths": "paths",
     "pages": "pages of branches",
+    "differences": "pages of differences",
     "other": "other",
 }
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+import lakefs_answers
+import lakefs_model
 from desilt.lakefs.gate import LakefsGate
 from desilt.lakefs.held import LakefsHeld
 from desilt.lakefs.source import LakefsSource
@@ -83,6 +85,20 @@ def test_branches_are_listed_where_that_is_fewer_requests(here):
     assert going == gone
     assert kept in here.stored()
     assert asked == (0, len(BRANCHES))
+
+
+@pytest.mark.parametrize("told", [{}, {"content_type": "half \ud800"}, {"new": [1, {"path": None}]}])
+def test_an_upload_on_any_page_is_kept_whatever_its_rows_have_besides(here, monkeypatch, told):
+    """Pages of two; an entry that Arrow cannot read is on the one that has the upload."""
+    gone = {garbage(here, b"y" * (100 + number)) for number in range(3)}
+    kept = [here.upload(name, f"data/{number}", b"x" * (100 + number)) for number, name in enumerate(BRANCHES)]
+    listed = lakefs_model.listed
+    monkeypatch.setattr(lakefs_answers, "MOST", 2)
+    monkeypatch.setattr(lakefs_model, "listed", lambda *one: {**listed(*one), **told})
+    going, asked = planned(here)
+    assert going == gone
+    assert here.stored() >= {*kept}
+    assert asked == (0, 2 * len(BRANCHES))
 
 
 @pytest.mark.parametrize("kind", ["local"], indirect=True)

@@ -70,12 +70,20 @@ def test_what_is_sent_to_a_task_does_not_grow_with_the_plan(lake):
     assert max(len(pickle.dumps(one)) for one in pieces) < 50_000
 
 
+class DoneAgain(OnSpark):
+    """All tasks of every stage are done, their answers are lost, and all are given out once more."""
+
+    def __call__(self, work, items, *, rows=0, weigh=None):
+        super().__call__(work, items, rows=rows)
+        return super().__call__(work, items, rows=rows, weigh=weigh)
+
+
 @pytest.fixture
 def places(request, monkeypatch):
     """All of them; what is judged at once is so little that there are many parts."""
     monkeypatch.setattr(kernel, "ROWS_AT_ONCE", 16)
-    two = Processes(2)
-    yield {"here": Here(), "in processes": two, "on Spark": OnSpark(request.getfixturevalue("spark"))}
+    two, spark = Processes(2), request.getfixturevalue("spark")
+    yield {"here": Here(), "in processes": two, "on Spark": OnSpark(spark), "on Spark, again": DoneAgain(spark)}
     two.close()
 
 
@@ -116,7 +124,33 @@ def test_a_plan_is_the_same_to_the_byte_wherever_it_is_made(name, lake, places, 
         forget(lake, name)
     assert left["in processes"] == left["here"]
     assert left["on Spark"] == left["here"]
+    assert left["on Spark, again"] == left["here"]
     assert min(parts) > 1 or name == "expire"
+
+
+@pytest.fixture
+def littered(monkeypatch):
+    """Processes in which whatever memory is asked for has been used: no byte of it is nought."""
+    monkeypatch.setattr(kernel, "ROWS_AT_ONCE", 256)  # numpy keeps small arrays by itself
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
+    executor = Processes(2)
+    yield executor
+    executor.close()
+
+
+@pytest.mark.parametrize("name", ["collect", "gc", "lifecycle"])
+def test_a_plan_does_not_depend_on_what_lay_in_memory(name, lake, littered, monkeypatch):
+    if name == "collect":
+        expire(lake)
+    monkeypatch.setattr(runner, "os", SimpleNamespace(urandom=bytes))
+    monkeypatch.setattr(store_clock, "last_asked", lambda _store: None)
+    job, left = registry.find(name), []
+    for executor in (Here(), littered):
+        assert runner.plan(job, lake, executor, job.ask(**ASKED[name])).removed.objects
+        left.append(everything(lake, name))
+        forget(lake, name)
+    assert left[0] == left[1]
 
 
 def expire(repo):
@@ -124,7 +158,7 @@ def expire(repo):
     runner.run(job, repo, Here(), job.ask(**ASKED["expire"]), SURE)
 
 
-@pytest.mark.parametrize("where", ["in processes", "on Spark"])
+@pytest.mark.parametrize("where", ["in processes", "on Spark", "on Spark, again"])
 def test_a_sweep_removes_the_same_and_counts_the_same(where, lake, places):
     expected = oracle.collectable(lake, lake.clock())
     job = registry.find("gc")

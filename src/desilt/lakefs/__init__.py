@@ -3,6 +3,7 @@
     settings      where the server is, and the keys, as lakectl finds them
     server        what is asked of it (branches: of one branch; asker and calls have how)
     dump          commits, branches and tags of one moment, read; dumping writes such tables
+    pages         a page of a listing, by column
     staged        what prepare_uncommited wrote; unlisted has what that leaves out, inquiry asks branches for it
     sightings     since when listings have had what was uploaded in parts
     namespace     addresses of every spelling, below the repository's own place; site opens it

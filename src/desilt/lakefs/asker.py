@@ -26,8 +26,19 @@ class Asker:
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The answer about something that must be there."""
+        return self._calls.told(call, self._sure_raw(call, method, path, query, body))
+
+    def _sure_raw(
+        self,
+        call: Call,
+        method: str,
+        path: str,
+        query: Mapping[str, str | bytes] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """The same as it came."""
         try:
-            return self._calls.json(call, method, path, query=query, body=body)
+            return self._calls.raw(call, method, path, query=query, body=body)
         except Absent as absent:
             if absent.message == "branch not found":
                 raise NotFound("branch", path.split("/")[4], "it may have been deleted just now; run again") from None

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from desilt.domain.entry import encode_path
 from desilt.errors import NotFound
 from desilt.lakefs.asker import Asker
 from desilt.lakefs.calls import Absent, Call, segment
+from desilt.lakefs.pages import UNSURE, PageEnd, ServedPage, by_column
 
 PAGE = 1000  # entries: the most that a server gives at once
-UNSURE = "\N{REPLACEMENT CHARACTER}"  # what a server writes for bytes of a path that are no UTF-8
 
 LIST = Call("list objects of a branch", "fs:ListObjects")
 STAT = Call("tell what a branch has at a path", "fs:ReadObject")
@@ -37,38 +39,60 @@ class Branches(Asker):
 
     def listing(self, branch: str, *, after: str = "", page: int = PAGE) -> Iterator[Served]:
         """Everything that ``branch`` has from ``after`` on, staged over committed; some of it twice, if need be."""
-        for rows in self._pages(branch, after, page):
-            yield from (self._served(LIST, row) for row in rows)
-
-    def places(self, branch: str, *, page: int = PAGE) -> Iterator[list[tuple[str, str]]]:
-        """The same, page by page: only the path and the address of each."""
-        for rows in self._pages(branch, "", page):
-            yield [(row["path"], row["physical_address"]) for row in rows]
-
-    def _pages(self, branch: str, after: str, page: int) -> Iterator[list[dict[str, Any]]]:
-        """Rows of which each has a path and an address."""
-        path = f"{self._path}/refs/{segment(branch)}/objects/ls"
         while True:
-            told = self._sure(LIST, "GET", path, {"amount": str(page), "after": after})
-            pagination = self._field(LIST, told, "pagination", dict)
-            rows = self._field(LIST, told, "results", list)
-            if self._field(LIST, pagination, "results", int) != len(rows):
-                raise self._calls.failed(LIST, f"gave {len(rows)} entries after {after!r} and counted another number")
-            if not all(map(_is_whole, rows)):
-                for row in rows:
-                    self._served(LIST, row)  # which says what is wrong with it
-            yield rows
-            if not self._field(LIST, pagination, "has_more", bool):
+            rows, end = self._rows(self._page(branch, after, page))
+            self._check_count(end, after)
+            yield from rows
+            if not end.more:
                 return
-            # where bytes are no UTF-8, what comes after them cannot be asked for: what comes after an earlier path can
-            known = next((row["path"] for row in reversed(rows) if UNSURE not in row["path"]), "")
-            if not known or known.encode() <= after.encode():
-                raise self._calls.failed(
-                    LIST, f"has more on {branch!r} after {after!r}, and gave nothing to go on from"
-                )
-            if known == rows[-1]["path"] != self._field(LIST, pagination, "next_offset", str):
-                raise self._calls.failed(LIST, f"goes on elsewhere than after {known!r}, the last it gave")
-            after = known
+            after = self._next(branch, after, end)
+
+    def places(self, branch: str, *, page: int = PAGE) -> Iterator[ServedPage]:
+        """The same, page by page: only the path and the address of each."""
+        after = ""
+        while True:
+            raw = self._page(branch, after, page)
+            places, end = by_column(raw) or self._by_row(raw)
+            self._check_count(end, after)
+            yield places
+            if not end.more:
+                return
+            after = self._next(branch, after, end)
+
+    def _page(self, branch: str, after: str, page: int) -> bytes:
+        path = f"{self._path}/refs/{segment(branch)}/objects/ls"
+        return self._sure_raw(LIST, "GET", path, {"amount": str(page), "after": after})
+
+    def _by_row(self, raw: bytes) -> tuple[ServedPage, PageEnd]:
+        rows, end = self._rows(raw)
+        found = ([one.path for one in rows], [one.address for one in rows])
+        return ServedPage(*(pa.array(some, pa.string()) for some in found)), end
+
+    def _rows(self, raw: bytes) -> tuple[list[Served], PageEnd]:
+        told = self._calls.told(LIST, raw)
+        pagination = self._field(LIST, told, "pagination", dict)
+        rows = [self._served(LIST, row) for row in self._field(LIST, told, "results", list)]
+        more = self._field(LIST, pagination, "has_more", bool)
+        return rows, PageEnd(
+            len(rows),
+            self._field(LIST, pagination, "results", int),
+            rows[-1].path if rows else "",
+            next((row.path for row in reversed(rows) if UNSURE not in row.path), ""),
+            more,
+            self._field(LIST, pagination, "next_offset", str) if more else "",
+        )
+
+    def _check_count(self, end: PageEnd, after: str) -> None:
+        if end.counted != end.given:
+            raise self._calls.failed(LIST, f"gave {end.given} entries after {after!r} and counted another number")
+
+    def _next(self, branch: str, after: str, end: PageEnd) -> str:
+        """Where to go on: after a path that is no UTF-8 nothing can be asked for; after an earlier one it can."""
+        if not end.known or end.known.encode() <= after.encode():
+            raise self._calls.failed(LIST, f"has more on {branch!r} after {after!r}, and gave nothing to go on from")
+        if end.known == end.last != end.following:
+            raise self._calls.failed(LIST, f"goes on elsewhere than after {end.known!r}, the last it gave")
+        return end.known
 
     def served(self, ref: str, path: str) -> Served | None:
         """What a branch, tag or commit has at ``path``, whatever bytes that is; None if it has nothing there."""
@@ -144,15 +168,3 @@ class Branches(Asker):
             self._field(call, row, "checksum", str),
             seconds if isinstance(seconds, int) else 0,
         )
-
-
-def _is_whole(row: Any) -> bool:
-    """Whether a row of a listing has all that :meth:`Branches._served` looks for."""
-    return (
-        isinstance(row, dict)
-        and row.get("path_type", "object") == "object"
-        and isinstance(row.get("path"), str)
-        and isinstance(row.get("checksum"), str)
-        and isinstance(address := row.get("physical_address"), str)
-        and address != ""
-    )

@@ -63,7 +63,10 @@ class Calls:
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The answer's fields; :class:`Absent` where there is nothing."""
-        raw = self.raw(call, method, path, query=query, body=body)
+        return self.told(call, self.raw(call, method, path, query=query, body=body))
+
+    def told(self, call: Call, raw: bytes) -> dict[str, Any]:
+        """The fields of an answer."""
         try:
             found = json.loads(raw)
         except ValueError:

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from desilt.cache.ranges import Placed
 from desilt.columns.arrays import Flags
-from desilt.columns.buckets import every
+from desilt.columns.buckets import every, present
 from desilt.columns.files import Files
 from desilt.columns.hashing import Hashes, address_hash
+from desilt.columns.runs import distinct
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.moved import Refs, kept_by_now
 from desilt.domain.times import CLOCK_MARGIN, seconds
@@ -78,7 +79,7 @@ class LakefsHeld:
                 check_policy(tx, self._core.uid, self._run, self._relies_on)
         self._add(self._holding(seen))
         ordered = pa.array([hold.value for hold in seen.held(HoldKind.ADDRESS)], pa.string())
-        self._now = np.union1d(staged, address_hash(ordered))
+        self._now = distinct(np.concatenate([staged, address_hash(ordered)]))
         self._prefixes = tuple(hold.value for hold in seen.held(HoldKind.PREFIX))
         self._seen, self._began, self.generation = seen, began, seen.revision.number
         self._took = self._clock() - began
@@ -96,7 +97,7 @@ class LakefsHeld:
     def holds(self, rows: pa.Table) -> Flags:
         """Which of a plan's rows are held, or so young that somebody may be about to."""
         hashes = address_hash(rows["address"].combine_chunks())
-        found: Flags = np.isin(hashes, self._now) | np.isin(hashes, self._committed)
+        found = present(hashes, self._now) | present(hashes, self._committed)
         if self._prefixes and self._relies_on.rules is not None:
             paths = [text.split(DIVIDER)[1:] for text in rows["detail"].to_pylist()]
             found |= np.array([any(path.startswith(self._prefixes) for path in some) for some in paths], np.bool_)
@@ -154,7 +155,7 @@ class LakefsHeld:
     def _add(self, tables: dict[str, RangeData]) -> None:
         new = [tables[name] for name in sorted(tables.keys() - self._read)]
         for placed in self._source.entries(new) if new else ():
-            self._committed = np.union1d(self._committed, self._hashes(placed))
+            self._committed = distinct(np.concatenate([self._committed, self._hashes(placed)]))
         self._read |= tables.keys()
 
     def _hashes(self, placed: Placed) -> Hashes:

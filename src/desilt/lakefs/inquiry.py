@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 
 from desilt.columns.hashing import Hashes, address_hash
+from desilt.columns.runs import distinct
 from desilt.errors import NotFound
-from desilt.lakefs.branches import UNSURE
 from desilt.lakefs.core import LakefsCore
+from desilt.lakefs.pages import UNSURE
 
 AT_ONCE = 8  # requests
+TOGETHER = 1_000_000  # addresses, before those that came twice are dropped
 REMOVED = "removed"  # what was done to a path
 NONE: Hashes = np.zeros(0, np.uint64)
 Change = tuple[str, int | None]  # a path, and the size of what was put there
@@ -51,8 +52,7 @@ class Inquiry:
         """The hashes of all addresses inside that ``branches`` serve, and others that were listed before."""
         new = [branch for branch in branches if branch not in self._listed]
         with self._timed(), ThreadPoolExecutor(AT_ONCE) as threads:
-            for found in threads.map(self._addresses, new):
-                self._hashes = np.union1d(self._hashes, found)
+            self._hashes = each_once(self._hashes, threads.map(self._addresses, new))
         self._listed |= set(new)
         return self._hashes
 
@@ -65,6 +65,16 @@ class Inquiry:
     def _addresses(self, branch: str) -> Hashes:
         found = [NONE]
         for page in self._core.server.places(branch):
-            inside = self._core.place.inside(pa.array([uri for _, uri in page], pa.string()))
-            found.append(address_hash(inside.drop_null()))
-        return np.unique(np.concatenate(found))
+            found.append(address_hash(self._core.place.inside(page.addresses).drop_null()))
+        return np.sort(np.concatenate(found))
+
+
+def each_once(known: Hashes, others: Iterable[Hashes]) -> Hashes:
+    """All of them in order; what is added up takes no more than as much again, or little."""
+    waiting, count = [known], 0
+    for found in others:
+        waiting.append(found)
+        count += len(found)
+        if count > max(len(waiting[0]), TOGETHER):
+            waiting, count = [distinct(np.concatenate(waiting))], 0
+    return distinct(np.concatenate(waiting))

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from desilt.cache.ranges import Placed
 from desilt.columns.arrays import Flags
-from desilt.columns.buckets import HASH, Bucket, every
+from desilt.columns.buckets import HASH, Bucket, every, present
 from desilt.columns.files import Files, among
-from desilt.columns.hashing import address_hash
+from desilt.columns.hashing import Hashes, address_hash
 from desilt.domain.entry import decode_path
 from desilt.lakefs.branches import PAGE
 from desilt.lakefs.core import LakefsCore
@@ -94,20 +94,22 @@ class _Alike:
     no other can be there."""
 
     def __init__(self, sizes: Sizes, alone: Sizes, wanted: pa.Array) -> None:
-        self._sizes, self._alone, self._wanted, self._hashes = sizes, alone, wanted, address_hash(wanted)
+        self._sizes, self._alone = np.sort(_words(sizes)), np.sort(_words(alone))
+        self._wanted, self._hashes = wanted, np.sort(address_hash(wanted))
 
     def rows(self, rows: pa.Table) -> Flags:
-        theirs = rows["size_bytes"].to_numpy()
-        found: Flags = np.isin(theirs, self._sizes)
-        found &= ~(np.isin(theirs, self._alone) & _flags(rows["address"], self._wanted))
-        return found
+        theirs = _words(rows["size_bytes"].to_numpy())
+        return present(theirs, self._sizes) & ~(present(theirs, self._alone) & _flags(rows["address"], self._wanted))
 
     def about(self, rows: pa.Table) -> Flags:
         """The same, or a little less, by hashes alone."""
-        theirs = rows["size_bytes"].to_numpy()
-        found: Flags = np.isin(theirs, self._sizes)
-        found &= ~(np.isin(theirs, self._alone) & np.isin(rows[HASH].to_numpy(), self._hashes))
-        return found
+        theirs, hashes = _words(rows["size_bytes"].to_numpy()), rows[HASH].to_numpy()
+        return present(theirs, self._sizes) & ~(present(theirs, self._alone) & present(hashes, self._hashes))
+
+
+def _words(sizes: Sizes) -> Hashes:
+    """Sizes as what can be looked up among sorted ones."""
+    return np.ascontiguousarray(sizes, np.int64).view(np.uint64)
 
 
 class _Entries:
@@ -148,9 +150,9 @@ class _Entries:
 
     def having(self, wanted: pa.Array) -> set[tuple[str, str, str]]:
         """Branch, path and address of entries that have one of ``wanted``."""
-        found, hashes = set[tuple[str, str, str]](), address_hash(wanted)
+        found, hashes = set[tuple[str, str, str]](), np.sort(address_hash(wanted))
         for placed, bucket, mine in self._parts(self._branches):
-            if not np.isin(self._opened.rows(placed.file, bucket, [HASH]).column(HASH).to_numpy(), hashes).any():
+            if not present(self._opened.rows(placed.file, bucket, [HASH])[HASH].to_numpy(), hashes).any():
                 continue
             rows = self._opened.rows(placed.file, bucket, [HASH, "owner", "path", "address"])
             fits = among(rows["owner"].to_numpy(), mine.keys()) & _flags(rows["address"], wanted)
@@ -177,7 +179,7 @@ def _listed(
     """Of ``wanted``, what is served anywhere on ``branches``."""
     if not branches:
         return pa.array([], pa.string())
-    there = wanted.filter(pa.array(np.isin(address_hash(wanted), inquiry.listed(branches))))
+    there = wanted.filter(pa.array(present(address_hash(wanted), inquiry.listed(branches))))
     committed = entries.having(there)
     theirs = pa.array(sorted({address for _, _, address in committed}), pa.string())
     is_theirs = pc.is_in(there, value_set=theirs)
@@ -194,10 +196,10 @@ def _moved(
     def found_on(branch: str) -> set[str]:
         found = set[str]()
         for page in core.server.places(branch):
-            inside = core.place.inside(pa.array([uri for _, uri in page], pa.string()))
+            inside = core.place.inside(page.addresses)
             for place in np.flatnonzero(_flags(inside, wanted)).tolist():
                 address = inside[place].as_py()
-                if (branch, page[place][0], address) not in committed:
+                if (branch, page.paths[place].as_py(), address) not in committed:
                     found.add(address)
         return found
 

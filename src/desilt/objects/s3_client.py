@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from desilt.errors import DesiltError, NotFound, StorageFailed
-from desilt.objects import aws
+from desilt.objects import aws, s3_bulk
 from desilt.objects.aws import is_set
 from desilt.objects.buckets import ANSWER, CONNECT, first_line
 from desilt.objects.s3_refusals import explained
@@ -72,6 +72,7 @@ def made(service: str, bucket: str, attempts: int, _process: int, _environment: 
     )
     session = boto3.Session(botocore_session=aws.files()) if aws.files() else boto3.Session()
     client = session.client(service, endpoint_url=server, config=config, **keys(), **trusted())
+    s3_bulk.quick(client)  # writes what the digest is of
     client.meta.events.register("before-call.s3.DeleteObjects", lambda params, **_: add_digest(params))
     client.meta.events.register("request-created.s3.DeleteObjects", lambda request, **_: in_time(request))
     if service == "s3control" and server and not (urlsplit(server).hostname or "").endswith(AMAZON):

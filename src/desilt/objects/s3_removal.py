@@ -33,7 +33,7 @@ def delete_in_bulk(bucket: str, keys: Sequence[str]) -> BulkAnswer | None:
     try:
         with failures(f"s3://{bucket}", "removing", keys[0]):
             client = s3_client(bucket, attempts=REMOVALS)
-            answer = client.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys]})
+            answer = client.delete_objects(Bucket=bucket, Delete={"Objects": [*keys]})
     except DesiltError as error:
         return BulkAnswer(silent=str(error)) if unanswered(error.__cause__) else None
     return bulk_answer(keys, answer)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from desilt.columns.sorting import in_order
 from desilt.errors import DamagedRun, NotFound
 from desilt.objects.file import ReadFile
 from desilt.objects.store import ObjectStore
@@ -29,7 +30,7 @@ def write(store: ObjectStore, key: str, rows: pa.Table) -> tuple[PlanFile, ...]:
     A row group is some whole batches. Rows are in order of addresses, so that a batch is of few folders, and its
     tombstones are neighbours.
     """
-    rows = rows.take(pc.sort_indices(rows["address"]))
+    rows = rows.take(pa.array(in_order(rows["address"].combine_chunks())))
     group = store.delete_batch * BATCHES_TO_A_GROUP
     size = group * GROUPS_TO_A_FILE
     stem = key.removesuffix(".parquet")

@@ -37,6 +37,7 @@ READS = {
         f"{REPOSITORY}/metadata/object/meta_range/{METARANGE}",
     ),
     "listing": (lambda server: list(server.listing("main", page=25)), "GET", LS),
+    "places": (lambda server: list(server.places("main", page=25)), "GET", LS),
     "served": (lambda server: server.served("main", "data/day=1/f05"), "GET", STAT),
 }
 every_read = pytest.mark.parametrize("read", READS.values(), ids=READS)
@@ -299,6 +300,20 @@ def page(*paths, more=False, next_offset=None, counted=None):
     }
 
 
+def places(server, **sized):
+    """What a listing by column has, as rows."""
+    for some in server.places("main", **sized):
+        yield from zip(some.paths.to_pylist(), some.addresses.to_pylist(), strict=True)
+
+
+def listed(server, **sized):
+    return ((one.path, one.address) for one in server.listing("main", **sized))
+
+
+either_way = pytest.mark.parametrize("way", [listed, places], ids=["by row", "by column"])
+
+
+@either_way
 @pytest.mark.parametrize(
     ("pages", "fault"),
     [
@@ -314,18 +329,34 @@ def page(*paths, more=False, next_offset=None, counted=None):
         ([page("\ufffd", more=True)], "nothing to go on from"),
     ],
 )
-def test_pages_of_a_listing_that_repeat_or_end_early_are_refused(server, replay, pages, fault):
+def test_pages_of_a_listing_that_repeat_or_end_early_are_refused(server, replay, pages, fault, way):
     for answer in pages:
         replay.misbehave("GET", LS, answer=answer)
     with pytest.raises(ServerFailed, match=fault):
-        list(server.listing("main"))
+        list(way(server))
 
 
-def test_after_a_path_that_is_no_utf8_a_listing_goes_on_from_the_last_that_is(server, replay):
+@either_way
+def test_after_a_path_that_is_no_utf8_a_listing_goes_on_from_the_last_that_is(server, replay, way):
     for answer in (page("a", "bad\ufffd", more=True), page("bad\ufffd", "c")):
         replay.misbehave("GET", LS, answer=answer)
-    assert [one.path for one in server.listing("main")] == ["a", "bad\ufffd", "bad\ufffd", "c"]
+    assert [path for path, _ in way(server)] == ["a", "bad\ufffd", "bad\ufffd", "c"]
     assert [dict(key[2])["after"] for key in replay.asked] == ["", "a"]
+
+
+def test_a_page_that_cannot_be_read_by_column_is_read_by_row_and_the_next_by_column(server, replay):
+    odd = page("a", "b", more=True)
+    del odd["results"][1]["path_type"]
+    for answer in (odd, page("c", "d")):
+        replay.misbehave("GET", LS, answer=answer)
+    assert [path for path, _ in places(server)] == ["a", "b", "c", "d"]
+
+
+def test_answers_of_a_real_server_are_plain_and_the_same_either_way(server, monkeypatch):
+    monkeypatch.setattr(Server, "_by_row", None)
+    rows = list(listed(server, page=25))
+    assert len(rows) > 25
+    assert list(places(server, page=25)) == rows
 
 
 def test_nothing_but_dumps_and_lists_is_ever_asked_to_be_written(server, replay):
