@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -65,20 +66,21 @@ def test_every_command_teaches(command):
 
 
 @pytest.fixture
-def _lakefs_server(request, tmp_path, monkeypatch):
-    """For the guide that is about one: a server, and a home where it is found."""
-    if request.getfixturevalue("guide").name != "lakefs.md":
+def _elsewhere(request, tmp_path, monkeypatch):
+    """For guides to repositories of others: a home, where records are; and a server, for the one that is about one."""
+    guide = request.getfixturevalue("guide").name
+    if guide not in ("lakefs.md", "icechunk.md"):
         yield
         return
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_STATE_HOME", "DESILT_DB", "LAKEFS_BLOCKSTORE_LOCAL_PATH"):
         monkeypatch.delenv(name, raising=False)
-    with served(tmp_path):
+    with served(tmp_path) if guide == "lakefs.md" else nullcontext():
         yield
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
-@pytest.mark.usefixtures("spark", "_lakefs_server")
+@pytest.mark.usefixtures("spark", "_elsewhere")
 def test_a_guide_runs_as_written(guide, tmp_path):
     """What is for a shell in one shell, and then what is for Python in one process."""
     ended = run_script("\n".join(SHELL_BLOCK.findall(guide.read_text())), tmp_path)
