@@ -613,3 +613,12 @@ def test_a_plan_made_while_commits_are_collected_says_so(lake, monkeypatch):
     monkeypatch.setattr(metarange_cache, "lists", lists)
     with pytest.raises(Conflict, match="commits were collected while the plan was made; plan again"):
         plan(uncommitted.job, repo, HERE, uncommitted.job.ask())
+
+
+@pytest.mark.parametrize("words", [{"unsafe": True}, {"accept_missing": 1}, {"backups_older_than": DAY}])
+def test_what_is_for_another_kind_of_repository_is_refused(lake, words):
+    repo, _ = lake
+    with pytest.raises(BadRequest, match="Icechunk"):
+        plan(collection.job, repo, HERE, collection.job.asked(repo, **words))
+    with pytest.raises(BadRequest, match="no use for the trash"):
+        collection.job.asked(repo, action="trash")

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import closing
 from datetime import timedelta
 from itertools import count
 
@@ -22,8 +23,11 @@ from desilt.errors import (
     Unreadable,
 )
 from desilt.executors.executor import HERE
+from desilt.executors.processes import Processes
 from desilt.icechunk import manifest, states
 from desilt.inventory import listing
+from desilt.jobs.collect.job import job
+from desilt.jobs.runner import run
 from desilt.jobs.trash import bring_back
 from desilt.objects import open_store
 from desilt.objects.store import Outcome, Result
@@ -33,7 +37,9 @@ from desilt.runs.report import Amount
 from desilt.sweep import delete
 from desilt.testing.faults import After, Before, Crash, Steps
 from icechunk_collecting import (
+    ALL,
     FOLDERS,
+    asked,
     collected,
     collected_by_library,
     copied,
@@ -514,6 +520,11 @@ def test_less_than_an_hour_is_unsafe_and_says_what_it_risks(world):
         assert "for 7 days before" in usual.notes[0]
 
 
+def test_what_nobody_can_tell_there_is_not_promised(world):
+    with desilt_on(world.root) as repository, pytest.raises(BadRequest, match="does not tell"):
+        planned(repository, unreached_for=2 * DAY)
+
+
 def test_the_first_lines_say_what_protects_what_and_which_race_remains(world, cli):
     words = ("collect", "plan", f"icechunk+file://{world.root}", "--db", f"sqlite://{world.place}/r.db")
     code, out, err = cli(*words)
@@ -615,3 +626,11 @@ def test_copies_of_the_list_go_by_age_to_the_trash_and_only_if_asked_for(second)
         assert list(second.repo.ops_log())
         assert bring_back(repository, HERE, report.run).restored == 1
         assert goes.exists()
+
+
+def test_in_several_processes_it_is_the_same(world):
+    there, dead = files(world.root), naive(world.root)
+    with desilt_on(world.root) as repository, closing(Processes(2)) as executor:
+        report = run(job, repository, executor, asked(repository, action="delete"), ALL)[-1]
+    assert report.swept.removed == sum(map(len, dead.values()))
+    assert files(world.root) == {folder: there[folder] - dead[folder] for folder in FOLDERS}

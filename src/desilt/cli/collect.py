@@ -52,7 +52,7 @@ def with_scope(command: Command) -> Command:
         "--unreached-for",
         type=SPAN,
         default=USUAL.unreached_for,
-        help="Leave commits alone that a ref or an expiration released since.  [1d]",
+        help="Leave commits alone that a ref or an expiration released since.  [1d; Icechunk does not tell]",
     )
     @click.option("--keep-runs", type=SPAN, default=USUAL.keep_runs, help="Keep the folders of younger runs.  [90d]")
     @click.option("--now", type=MOMENT, help="Judge ages as of this time; it may look back.")

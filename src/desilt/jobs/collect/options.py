@@ -39,9 +39,20 @@ def limit(options: Options, repository: Repository) -> timedelta:
     return options.older_than
 
 
+USUAL = Options()
+
+
 def check(repository: Repository, options: Options) -> None:
     """Refuse what only means something in a repository of another kind."""
     if repository.assets is None and (options.unsafe or options.accept_missing or options.backups_older_than):
         raise BadRequest(
             "--unsafe, --accept-missing and --backups-older-than are for Icechunk repositories; leave them out here"
+        )
+    if repository.assets is not None and (options.unreached_for, options.dropped_for) != (
+        USUAL.unreached_for,
+        USUAL.dropped_for,
+    ):
+        raise BadRequest(
+            "an Icechunk repository does not tell when a ref left a snapshot, or a session a chunk; leave "
+            "--unreached-for and --dropped-for out, and say --older-than"
         )
