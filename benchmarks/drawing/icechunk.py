@@ -8,7 +8,7 @@ from drawing.scales import count, from_zero
 from drawing.section import Result, Results, Section, seconds, section, table, times
 
 FIRST, AHEAD, NOTHING = 2.0, 1.0, 0.2  # the aims: a first run in one process, in two, and when nothing changed
-SIDES = {"library": "held", "desilt": "stays", "desilt, processes": "marked"}
+SIDES = {"library": "held", "desilt": "stays", "desilt, processes": "pointed"}
 STEPS = {"collect": "Collect, the first time", "again": "Again, with nothing to do"}
 
 
