@@ -147,5 +147,6 @@ def test_a_field_that_is_not_known_is_refused(damaged):
     found = manifest.read(asset, listed.id)
     assert not found.refs.beyond(manifest.REF_SLOTS)
     assert found.refs.beyond(1)
-    assert found.table.beyond(1)
-    assert not found.table.beyond(manifest.MANIFEST_SLOTS)
+    (table,) = found.tables
+    assert table.beyond(1)
+    assert not table.beyond(manifest.MANIFEST_SLOTS)
