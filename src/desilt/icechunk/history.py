@@ -7,16 +7,19 @@ its refs, and that it cannot be read are three answers.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NoReturn, Protocol
 
+import pyarrow as pa
+
 from desilt.domain.history import Commit
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
 from desilt.icechunk import refs, repo_info, states
 from desilt.icechunk.container import AssetKind, opened
+from desilt.icechunk.fetching import each
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
 from desilt.icechunk.refs import RefFiles
 from desilt.icechunk.repo_info import RepoInfo
@@ -25,6 +28,7 @@ from desilt.objects.store import ObjectStore
 from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
 
 MAIN = "main"  # which the library lets nobody delete
+FEW = 16  # snapshots, that are asked for one after the other sooner than all
 UNKNOWN = 0  # moves of refs, which nobody counts
 
 
@@ -96,17 +100,46 @@ def refuse_without_refs(store: ObjectStore) -> NoReturn:
 def _reached(store: ObjectStore, tips: Iterable[str], known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
     """The files of ``tips`` and of all that they descend from, with those that are ``known``."""
     files = dict(known)
-    ahead = sorted(tips)
+    ahead, brought = sorted(tips), _Brought(store)
     while ahead:
         name = ahead.pop()
         if name in files:
             continue
-        files[name] = one = states.fetch(store, name)
+        files[name] = one = brought.file(name)
         if one.format != 1:  # which has its parent in `repo`, and would look like a first one
             raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
         if one.parent is not None:
             ahead.append(one.parent)
     return files
+
+
+class _Brought:
+    """Snapshot files, of which each only tells the next: where that is far, all that there are are brought ahead.
+
+    Which of them are wanted is not known before; so what is wrong with one that nobody asks for is not told.
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store, self._asked = store, 0
+        self._there: Iterator[pa.RecordBatch] | None = None
+        self._files: dict[str, SnapshotFile] = {}
+
+    def file(self, name: str) -> SnapshotFile:
+        self._asked += 1
+        while name not in self._files and self._asked > FEW and not self._store.moves_cheaply:
+            if self._there is None:
+                self._there = self._store.list(SNAPSHOTS)
+            if (batch := next(self._there, None)) is None:
+                break
+            names = [key.removeprefix(SNAPSHOTS) for key in batch["key"].to_pylist()]
+            self._files |= {one.id: one for one in each(self._store, self._sound, names) if one is not None}
+        return self._files.get(name) or states.fetch(self._store, name)
+
+    def _sound(self, name: str) -> SnapshotFile | None:
+        try:
+            return states.fetch(self._store, name)
+        except (MissingAsset, DamagedAsset, UnknownAsset):
+            return None
 
 
 def _seen(found: RefFiles | RepoInfo, listed: Iterable[AnySnapshot], mark: str) -> Snapshot:

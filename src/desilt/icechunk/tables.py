@@ -5,7 +5,7 @@ otherwise in another snapshot that has the same manifest. So an entry's path is 
 (``0123456789ABC/c/0/1``), which never changes, and :mod:`desilt.icechunk.nodes` says what people call it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from desilt.columns.schemas import MOMENT
 from desilt.errors import DamagedAsset, UnknownAsset
 from desilt.icechunk import manifest, states
 from desilt.icechunk.container import AssetKind, opened
-from desilt.icechunk.fetching import all_got
+from desilt.icechunk.fetching import all_got, each
 from desilt.icechunk.ids import names_of
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
 from desilt.icechunk.manifest import KIND_NAMES, NATIVE, ManifestFile
@@ -59,8 +59,11 @@ class SnapshotLists:
     prefix: str = ""
     folder: str = SNAPSHOTS
 
-    def metarange(self, snapshot: str, /) -> Sequence[RangeData]:
+    def metarange(self, snapshot: str) -> Sequence[RangeData]:
         return listed_by(states.fetch(self.store, snapshot))
+
+    def metaranges(self, snapshots: Sequence[str], /) -> Iterable[Sequence[RangeData]]:
+        return each(self.store, self.metarange, snapshots)
 
 
 def snapshots_in(store: ObjectStore, prefix: str, folder: str) -> SnapshotLists:
