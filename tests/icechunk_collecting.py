@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from desilt.clock import system_clock
 from desilt.executors.executor import HERE
 from desilt.icechunk import manifest, states
 from desilt.icechunk.history import history
@@ -17,6 +18,7 @@ from desilt.jobs.collect.job import job
 from desilt.jobs.runner import plan, run, sweep
 from desilt.objects import open_store
 from desilt.records.opening import open_records
+from desilt.runs import plan_files
 from desilt.runs.folder import Folder, find
 from desilt.runs.plan import read
 from desilt.sweep.limits import Limits
@@ -29,12 +31,12 @@ FOLDERS = ("snapshots", "manifests", "transactions", "chunks")
 
 
 @contextmanager
-def desilt_on(root, *, records=None, store=None, steps=None):
+def desilt_on(root, *, records=None, store=None, steps=None, clock=system_clock):
     """The repository at ``root`` as desilt opens it; its records lie beside it. With ``steps``, it may die at one."""
     found, store = open_records(f"sqlite://{records or Path(f'{root}.db')}"), store or open_store(str(root))
     if steps is not None:
         found, store = SteppedDatabase(found, steps), stepped(store, steps)
-    opened = open_repository(store, found)
+    opened = open_repository(store, found, clock=clock)
     try:
         yield opened
     finally:
@@ -120,6 +122,8 @@ def naive(root):
     }
 
 
-def young(path):
-    """As if it had just been written."""
-    path.touch()
+def rows_of(repository, run_id):
+    """All that a plan names."""
+    store = repository.store
+    tables = [plan_files.read(store, one, 0, one.rows) for one in plan_of(repository, run_id).files]
+    return {address for table in tables for address in table["address"].to_pylist()}

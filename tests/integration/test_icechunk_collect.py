@@ -11,7 +11,16 @@ import cramjam
 import numpy as np
 import pytest
 
-from desilt.errors import BadRequest, DamagedAsset, Dangling, Locked, OtherRecords, UnknownAsset, Unreadable
+from desilt.errors import (
+    BadRequest,
+    DamagedAsset,
+    Dangling,
+    Locked,
+    MissingAsset,
+    OtherRecords,
+    UnknownAsset,
+    Unreadable,
+)
 from desilt.executors.executor import HERE
 from desilt.icechunk import manifest, states
 from desilt.inventory import listing
@@ -20,6 +29,7 @@ from desilt.objects import open_store
 from desilt.objects.store import Outcome, Result
 from desilt.records import locks
 from desilt.records.holds import HoldKind
+from desilt.runs.report import Amount
 from desilt.sweep import delete
 from desilt.testing.faults import After, Before, Crash, Steps
 from icechunk_collecting import (
@@ -161,13 +171,28 @@ def test_a_young_snapshot_that_cannot_be_read_stops_it_though_nobody_reaches_it(
     path = world.root / "snapshots" / world.lost[-1]
     damage(path, harm)
     with desilt_on(world.root) as repository:
-        if harm == "gone":  # then nobody can reach it any more, and nothing is kept for it
+        if harm == "gone" and world.version == 1:  # nobody can reach it any more, and nothing is kept for it
             assert planned(repository, older_than=DAY).removed.objects
+            return
+        if harm == "gone":  # it is in the list still, which says that it is young
+            with pytest.raises(Dangling, match=path.name):
+                collected(repository, older_than=DAY)
             return
         path.touch()
         before = files(world.root)
         with pytest.raises((DamagedAsset, UnknownAsset), match=path.name):
             collected(repository, older_than=DAY)
+    untouched(world, before)
+
+
+def test_a_young_snapshot_that_lacks_what_it_descends_from_stops_it(world):
+    if world.version == 2:
+        pytest.skip("there its file does not say what that is")
+    (world.root / "snapshots" / world.lost[-1]).touch()
+    (world.root / "snapshots" / world.lost[0]).unlink()
+    before = files(world.root)
+    with desilt_on(world.root) as repository, pytest.raises(MissingAsset, match=world.lost[0]):
+        collected(repository, older_than=DAY)
     untouched(world, before)
 
 
@@ -210,7 +235,7 @@ def test_a_chunk_that_is_needed_and_missing_stops_it_unless_as_many_are_accepted
         (world.root / "chunks" / name).unlink()
     before = files(world.root)
     with desilt_on(world.root) as repository:
-        with pytest.raises(Dangling, match=r"2 chunks .*desilt fsck.*--accept-missing 2") as stopped:
+        with pytest.raises(Dangling, match=r"2 of the chunks .*desilt fsck.*--accept-missing 2") as stopped:
             collected(repository)
         assert stopped.value.examples == tuple(f"chunks/{name}" for name in needed[:2])
         untouched(world, before)
@@ -235,7 +260,7 @@ def test_a_damaged_id_does_not_make_garbage_of_what_it_stood_for(world):
     content[content.index(raw) + 4] ^= 64
     path.write_bytes(data[:39] + bytes(cramjam.zstd.compress(bytes(content))))
     make_old(world.root)
-    with desilt_on(world.root) as repository, pytest.raises(Dangling, match="1 chunks"):
+    with desilt_on(world.root) as repository, pytest.raises(Dangling, match="1 of the chunks"):
         collected(repository)
     assert needed <= files(world.root)["chunks"]
 
@@ -501,7 +526,92 @@ def test_the_first_lines_say_what_protects_what_and_which_race_remains(world, cl
 def test_a_hold_keeps_a_snapshot_that_no_ref_reaches_with_all_it_needs(world):
     with desilt_on(world.root) as repository:
         repository.orders.add(HoldKind.REF, world.lost[1], reason="audit", until=None)
-        collected(repository, action="delete")
+        report = collected(repository, action="delete")
+    assert report.swept.held_again == 0  # it was not even planned
     assert {*world.lost} & files(world.root)["snapshots"] == {*world.lost[:2]}
     world.repo.create_branch("again", world.lost[1])
     assert left_in(world.root)[0]["branch", "again"][:2] == world.lost[1::-1]
+
+
+# ---- format 2
+
+
+@pytest.fixture
+def second(world):
+    if world.version != 2:
+        pytest.skip("of format 2")
+    return world
+
+
+def test_a_snapshot_that_nothing_reaches_leaves_the_list_before_its_file_goes(second):
+    shown = left_in(second.root)
+    with desilt_on(second.root) as repository:
+        report = collected(repository, action="delete")
+    assert report.history["commits collected"] == len(second.lost)
+    listed = {one["id"] for one in second.repo.inspect_repo_info()["snapshots"]}
+    assert listed == {name for line in shown[0].values() for name in line} == files(second.root)["snapshots"]
+    assert second.commit("goes on", a=np.arange(3))
+    assert second.repo.diff(
+        from_snapshot_id=second.ancestry(second.repo.lookup_branch("main"))[-1][0], to_branch="main"
+    )
+
+
+def test_logs_of_expired_snapshots_stay_for_those_that_took_them_over(second):
+    """Else the library would not know what has changed between two that are left."""
+    line = second.ancestry(second.repo.lookup_branch("main"))
+    second.repo.expire_snapshots(line[1][2])
+    make_old(second.root)
+    first = line[-1][0]
+    said = second.repo.diff(from_snapshot_id=first, to_branch="main")
+    theirs = copied(second.root, "theirs")
+    collected_by_library(theirs)
+    with desilt_on(second.root) as repository:
+        report = collected(repository, action="delete")
+    assert files(second.root) == files(theirs)
+    assert files(second.root)["transactions"] > files(second.root)["snapshots"]
+    assert report.swept.held_again == 0
+    assert str(second.repo.diff(from_snapshot_id=first, to_branch="main")) == str(said)
+
+
+def test_a_commit_under_way_has_a_file_that_no_list_has_and_keeps_what_it_needs(second):
+    """As if the list were still to be written: what it was before a commit is put back."""
+    before = second.file("repo")
+    new = second.commit("late", late=np.arange(40), shared=np.arange(8) + 1)
+    needs = natives(second.store, [new])
+    (second.root / "repo").write_bytes(before)
+    make_old(second.root)
+    os.utime(second.root / "snapshots" / new)
+    there = files(second.root)
+    with desilt_on(second.root) as repository:
+        collected(repository, older_than=DAY, action="delete")
+    assert new in files(second.root)["snapshots"]
+    assert needs <= files(second.root)["chunks"]
+    assert {one.id for one in states.fetch(second.store, new).manifests} <= files(second.root)["manifests"]
+    assert there["transactions"] - files(second.root)["transactions"] == {*second.lost}
+
+
+def test_copies_of_the_list_go_by_age_to_the_trash_and_only_if_asked_for(second):
+    folder = second.root / "overwritten"
+    copies = sorted(folder.iterdir())  # the newest first
+    assert len(copies) > 3
+    year = 365 * 86_400_000
+
+    def called_older(path):
+        kind, left, name = path.name.split(".")
+        return path.rename(folder / f"{kind}.{int(left) + year}.{name}")
+
+    goes, by_name_alone = called_older(copies[0]), called_older(copies[1])
+    by_name_alone.touch()
+    there = {path.name for path in folder.iterdir()}
+    with desilt_on(second.root) as repository:
+        collected(repository)
+        assert {path.name for path in folder.iterdir()} >= there
+        with pytest.raises(BadRequest, match="--to trash"):
+            planned(repository, backups_older_than=30 * DAY, action="delete")
+        report = collected(repository, backups_older_than=30 * DAY)
+        assert report.remove == {"backups": {"collected": Amount(1, report.removed.bytes)}}
+        assert not goes.exists()
+        assert {path.name for path in folder.iterdir()} >= there - {goes.name}
+        assert list(second.repo.ops_log())
+        assert bring_back(repository, HERE, report.run).restored == 1
+        assert goes.exists()

@@ -18,7 +18,8 @@ from desilt.repository.protocol import Repository
 
 REPO_HELP = """REPO is a directory and a repository in it, DIRECTORY#NAME (or lake:///DIRECTORY#NAME),
 or s3://BUCKET/PREFIX#NAME with its database from --db or DESILT_DB. #NAME may be left out where there is only one.
-On a lakeFS server it is lakefs://NAME, or lakefs+https://HOST/NAME, with the keys that lakectl has."""
+On a lakeFS server it is lakefs://NAME, or lakefs+https://HOST/NAME, with the keys that lakectl has.
+An Icechunk repository is icechunk+file:///DIRECTORY or icechunk+s3://BUCKET/PREFIX."""
 
 REPEATABLE = ("plan", "run", "sweep", "restore", "purge", "pins", "simulate", "fsck", "explain")
 
@@ -29,8 +30,8 @@ db_option = click.option(
     "--db",
     envvar="DESILT_DB",
     metavar="URL",
-    help="The lake's database, where it is not in the directory itself. On a lakeFS server: where desilt keeps its own "
-    "records.  [~/.local/state/desilt/records.db]",
+    help="The lake's database, where it is not in the directory itself. On a lakeFS server, and of an "
+    "Icechunk repository: where desilt keeps its own records.  [~/.local/state/desilt/records.db]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 

@@ -59,7 +59,8 @@ def explain(repository: Repository, wanted: str, ref: str | None, as_json: bool)
 
     The object is given by its address (branches/…, or a whole URI inside the repository), or by a PATH: then every
     object is explained that this path has on any branch, staged or committed, or at any tag. A path that is nowhere
-    today is looked for in all commits. With --ref, it is always a path.
+    today is looked for in all commits. With --ref, it is always a path. In an Icechunk repository, an address is
+    chunks/…, snapshots/…, manifests/… or transactions/…, and a path an array's, or a chunk's as zarr has it: a/c/0/1.
 
     The first line is the answer: the verdict that `desilt gc plan` would give now. Then follows everything that holds
     the object: refs, commits, paths, staging areas, tickets; and what runs did to it. Nothing is changed.

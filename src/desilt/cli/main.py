@@ -125,6 +125,7 @@ def desilt() -> None:
       desilt fsck ./lake#mine          whether all of it is sound
       desilt gc plan lakefs://NAME     the same jobs on a lakeFS server, with the keys that lakectl has
       desilt lakefs --help             its repositories copied into a lake, and back
+      desilt expire plan icechunk+s3://BUCKET/PREFIX --older-than 30d
 
     Exit codes: 0 done, 1 failed, 2 the request itself was wrong, 3 swept in part, 10 refused by a guard, 11 another
     run is at work, 130 stopped by Ctrl-C. Errors are one line that says what to do.

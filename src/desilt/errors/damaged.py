@@ -100,6 +100,6 @@ class Dangling(Unreadable):
         shown = ", ".join(self.examples) + (", …" if count > len(self.examples) else "")
         are = "is" if count == 1 else "are"
         super().__init__(
-            f"{count:,} {what} {are} needed and not in the store's listing ({shown}); nothing was removed, for a "
-            f"damaged name makes garbage of what it stood for: see `desilt fsck`{way_out}"
+            f"{count:,} of the {what} that are needed {are} not in the store's listing ({shown}); nothing was removed, "
+            f"for a damaged name makes garbage of what it stood for: see `desilt fsck`{way_out}"
         )

@@ -1,4 +1,4 @@
-"""Repositories of Icechunk, as the engine's third kind; so far they are read, and no more.
+"""Repositories of Icechunk, as the engine's third kind.
 
     ids           twelve random bytes, and the twenty letters that name a file
     layout        which keys are snapshots, manifests, logs, chunks, refs
@@ -13,6 +13,8 @@
     history       all refs and all that they reach, of either format
     core          one repository, and what is on record of it
     seen          its history with orders that people gave
+    editor        history made shorter: edited_repo in one write, edited_files one by one; editing is what both ask
+    forward       a flatbuffer in front of another; repo_writing, repo_change and operations write ``repo`` with it
 
 Nothing here needs Icechunk's own library, whose API does not tell which chunks a manifest refers to.
 """

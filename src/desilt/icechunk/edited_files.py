@@ -36,6 +36,8 @@ def edited(turn: EditTurn, decide: Callable[[Snapshot], Decided]) -> Decided:
 def _made(turn: EditTurn, made: Decided) -> bool:
     """False: somebody moved refs, or ordered something to be kept; what was done by then stays done."""
     pointers = _pointers(made.seen)
+    if made.parents or made.going:
+        turn.announce()
     for name, (old, new) in made.parents.items():
         if _as_seen(turn, made, pointers) is None or not _edit(turn, name, old, new):
             return False

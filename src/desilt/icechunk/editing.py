@@ -10,7 +10,7 @@ from desilt.errors import Conflict
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.history import MAIN
 from desilt.icechunk.seen import PROTECTED
-from desilt.records import holds, locks
+from desilt.records import edits, holds, locks
 from desilt.records.holds import HoldKind
 from desilt.records.locks import Lock
 from desilt.repository import lease
@@ -59,6 +59,12 @@ class EditTurn:
             locks.check(tx, self.lock)
             return not any(holds.since(tx, self.core.uid, seen.revision.number))
 
+    def announce(self) -> None:
+        """Before anything is written: plans that were made until now are of a history that is over."""
+        with self.core.records.write() as tx:
+            locks.check(tx, self.lock)
+            edits.begin(tx, self.core.uid, self.run, now=self.core.clock())
+
     def fate(self, seen: Snapshot, one: GoingRef, *, held: bool) -> str:
         """What is to become of a ref, as it is seen; :data:`DELETED` also of one that is gone."""
         found = state(seen, one)
@@ -93,16 +99,16 @@ class Decided:
         return bool(self.parents or self.going or self.released)
 
 
-def decided(turn: EditTurn, seen: Snapshot, edits: Edits) -> Decided:
-    """``edits`` as they can be made by now: who is kept after all keeps its tip."""
+def decided(turn: EditTurn, seen: Snapshot, wanted: Edits) -> Decided:
+    """``wanted`` as they can be made by now: who is kept after all keeps its tip."""
     held = turn.check()
-    fates = {(one.kind, one.name): turn.fate(seen, one, held=held) for one in edits.refs}
-    going = tuple(one for one in edits.refs if fates[one.kind, one.name] == DELETED and state(seen, one))
-    parents = {name: (_one(name, old), _one(name, new)) for name, old, new in edits.parents}
+    fates = {(one.kind, one.name): turn.fate(seen, one, held=held) for one in wanted.refs}
+    going = tuple(one for one in wanted.refs if fates[one.kind, one.name] == DELETED and state(seen, one))
+    parents = {name: (_one(name, old), _one(name, new)) for name, old, new in wanted.parents}
     order = sorted(parents, key=lambda name: (seen.commits[name].created_at, name))
     tips = _tips(seen, going)
-    released = leaving(seen.commits, {name: (new,) for name, (_, new) in parents.items()}, edits.released, tips)
-    told = {**edits.spared, **{name: fate for (_, name), fate in fates.items()}}
+    released = leaving(seen.commits, {name: (new,) for name, (_, new) in parents.items()}, wanted.released, tips)
+    told = {**wanted.spared, **{name: fate for (_, name), fate in fates.items()}}
     return Decided(seen, {name: parents[name] for name in order}, going, released, told)
 
 

@@ -102,6 +102,7 @@ class IcechunkHeld:
     def _files(self, looked: Looked) -> set[str]:
         """The addresses of all files that something has by now; the chunks of their manifests are read."""
         whole = looked.seen
+        self._source.know(looked.found)
         kept = whole.below(whole.tips | (whole.commits.keys() - self._names(self._relies_on.taken)))
         lists = self._source.lists(one for one in whole.in_time if one.id in kept)
         manifests = {name for listed in lists.of.values() for name in listed}

@@ -7,19 +7,17 @@ its refs, and that it cannot be read are three answers.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NoReturn, Protocol
 
-import pyarrow as pa
-
 from desilt.domain.history import Commit
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
 from desilt.icechunk import refs, repo_info, states
+from desilt.icechunk.brought import Brought
 from desilt.icechunk.container import AssetKind, opened
-from desilt.icechunk.fetching import each
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
 from desilt.icechunk.refs import RefFiles
 from desilt.icechunk.repo_info import RepoInfo
@@ -28,7 +26,6 @@ from desilt.objects.store import ObjectStore
 from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
 
 MAIN = "main"  # which the library lets nobody delete
-FEW = 16  # snapshots, that are asked for one after the other sooner than all
 UNKNOWN = 0  # moves of refs, which nobody counts
 
 
@@ -68,7 +65,7 @@ def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
     mark = hashlib.sha256(data).hexdigest()
     pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
     known = {one.id for one in info.snapshots}
-    expired = {name: states.fetch(store, name) for name in sorted(set(also) - known)}  # which have no parents any more
+    expired = {name: replace(states.fetch(store, name), parent=None) for name in sorted(set(also) - known)}
     listed: list[AnySnapshot] = [*info.snapshots, *expired.values()]
     return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired)
 
@@ -79,11 +76,11 @@ def _of_files(store: ObjectStore, also: Iterable[str]) -> IcechunkHistory:
         raise MissingAsset(REPO)
     if not found.branches and not found.tags:
         refuse_without_refs(store)
-    files = _reached(store, {*found.branches.values(), *found.tags.values()}, {})
+    files = _reached(store, {*found.branches.values(), *found.tags.values()})
     said = [(name, *sorted(refs.items())) for name, refs in (("branches", found.branches), ("tags", found.tags))]
     parents = sorted((one.id, one.parent or "") for one in files.values())
     mark = hashlib.sha256(json.dumps([said, parents]).encode()).hexdigest()
-    files = _reached(store, also, files)
+    files = _with_ordered(store, also, files)
     return IcechunkHistory(1, _seen(found, files.values(), mark), found.deleted_tags, {}, files)
 
 
@@ -97,49 +94,47 @@ def refuse_without_refs(store: ObjectStore) -> NoReturn:
     raise NotFound("Icechunk repository", store.uri, "see whether the place is right")
 
 
-def _reached(store: ObjectStore, tips: Iterable[str], known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
-    """The files of ``tips`` and of all that they descend from, with those that are ``known``."""
-    files = dict(known)
-    ahead, brought = sorted(tips), _Brought(store)
+def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]:
+    """The files of ``tips`` and of all that they descend from."""
+    files: dict[str, SnapshotFile] = {}
+    ahead, brought = sorted(tips), Brought(store)
     while ahead:
         name = ahead.pop()
         if name in files:
             continue
-        files[name] = one = brought.file(name)
-        if one.format != 1:  # which has its parent in `repo`, and would look like a first one
-            raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+        files[name] = one = _of_format_1(brought.file(name))
         if one.parent is not None:
             ahead.append(one.parent)
     return files
 
 
-class _Brought:
-    """Snapshot files, of which each only tells the next: where that is far, all that there are are brought ahead.
+def _of_format_1(one: SnapshotFile) -> SnapshotFile:
+    if one.format != 1:  # which has its parent in `repo`, and would look like a first one
+        raise UnknownAsset(f"{SNAPSHOTS}{one.id}", f"it has format {one.format}, and the repository has 1")
+    return one
 
-    Which of them are wanted is not known before; so what is wrong with one that nobody asks for is not told.
-    """
 
-    def __init__(self, store: ObjectStore) -> None:
-        self._store, self._asked = store, 0
-        self._there: Iterator[pa.RecordBatch] | None = None
-        self._files: dict[str, SnapshotFile] = {}
+def _with_ordered(
+    store: ObjectStore, also: Iterable[str], known: Mapping[str, SnapshotFile]
+) -> dict[str, SnapshotFile]:
+    """Those that are ``known``, and ``also`` others with what they descend from, as far as collectors have left it."""
+    files = dict(known)
+    for name in sorted(also):
+        files |= _line(store, name, files) if name not in files else {}
+    return files
 
-    def file(self, name: str) -> SnapshotFile:
-        self._asked += 1
-        while name not in self._files and self._asked > FEW and not self._store.moves_cheaply:
-            if self._there is None:
-                self._there = self._store.list(SNAPSHOTS)
-            if (batch := next(self._there, None)) is None:
-                break
-            names = [key.removeprefix(SNAPSHOTS) for key in batch["key"].to_pylist()]
-            self._files |= {one.id: one for one in each(self._store, self._sound, names) if one is not None}
-        return self._files.get(name) or states.fetch(self._store, name)
 
-    def _sound(self, name: str) -> SnapshotFile | None:
+def _line(store: ObjectStore, name: str, known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
+    """A snapshot that must be there, and what it descends from, up to what is ``known`` or to one that is gone."""
+    files = {name: _of_format_1(states.fetch(store, name))}
+    while (parent := files[name].parent) is not None and parent not in known and parent not in files:
         try:
-            return states.fetch(self._store, name)
-        except (MissingAsset, DamagedAsset, UnknownAsset):
-            return None
+            files[parent] = _of_format_1(states.fetch(store, parent))
+        except MissingAsset:
+            files[name] = replace(files[name], parent=None)
+            break
+        name = parent
+    return files
 
 
 def _seen(found: RefFiles | RepoInfo, listed: Iterable[AnySnapshot], mark: str) -> Snapshot:

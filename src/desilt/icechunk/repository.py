@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from desilt.domain.modes import Mode
 from desilt.executors.executor import Executor
-from desilt.icechunk import fsck
+from desilt.icechunk import fsck, seen
 from desilt.icechunk.assets import IcechunkAssets
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.editor import IcechunkEditor
@@ -17,7 +17,6 @@ from desilt.icechunk.source import IcechunkSource
 from desilt.icechunk.witness import IcechunkWitness
 from desilt.records.locks import Lock
 from desilt.records.passwords import without_password
-from desilt.repository.editor import HistoryEditor
 from desilt.repository.findings import Findings, Progress
 from desilt.repository.graced import keeper
 from desilt.repository.hard_delete import HardDelete
@@ -41,7 +40,6 @@ REFUSED = {
 class IcechunkRepository:
     """One repository, in the place where its library keeps it, its records in a database of ours."""
 
-    editor: HistoryEditor | None
     hard_delete: HardDelete | None = None
     refuses: Mapping[str, str] = REFUSED
     reports = ""
@@ -55,8 +53,9 @@ class IcechunkRepository:
         self.store, self.clock, self.records = core.store, core.clock, core.records
         place = core.store.uri.partition("?")[0].rstrip("/")
         self.name, self.uri, self.argument = place.rpartition("/")[2], f"{place}/", f"icechunk+{place}"
-        self.assets, self.editor = IcechunkAssets(core), IcechunkEditor(core)
+        self.assets = IcechunkAssets(core)
         self.gate, self.orders, self.witness = IcechunkGate(core), IcechunkOrders(core), IcechunkWitness(core)
+        self.editor = IcechunkEditor(core)
 
     @property
     def modes(self) -> Sequence[Mode]:
@@ -73,6 +72,14 @@ class IcechunkRepository:
 
     def fsck(self, *, deep: bool, progress: Progress) -> Findings:
         return fsck.check(self._core, deep=deep, progress=progress)
+
+    def commits_lost(self) -> int:
+        """None that anybody could know of: the library expires them, too."""
+        return 0
+
+    def accept_history(self) -> None:
+        """What is there now is seen, if it is whole."""
+        seen.read(self._core, self.clock())
 
     def keeper(self, lock: Lock | None = None) -> Keeper:
         """The records of it, to whoever asks whether they count."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from desilt.errors import MissingAsset, NotFound, Unreadable
+from desilt.errors import MissingAsset, NotFound, RefsMoved, Unreadable
 from desilt.icechunk.core import IcechunkCore
 from desilt.icechunk.history import IcechunkHistory, history
 from desilt.icechunk.layout import SNAPSHOTS
@@ -15,6 +15,7 @@ from desilt.records import holds, revisions
 from desilt.records.holds import Hold, HoldKind
 from desilt.repository.snapshot import Revision, Snapshot, Use
 
+TRIES = 5
 WRITE = "write a branch, a tag or the id of a snapshot"
 PROTECTED = "it is the default branch, which the library lets nobody delete"
 
@@ -27,11 +28,13 @@ class Looked:
     seen: Snapshot
 
 
-def read(core: IcechunkCore, now: datetime, *, uses: bool = False) -> Snapshot:
+def read(core: IcechunkCore, now: datetime) -> Snapshot:
     """All of it, checked; a hold counts if it does at ``now`` or by the clock."""
-    whole = look(core, now).seen
-    if not uses:
-        return whole
+    return look(core, now).seen
+
+
+def with_uses(whole: Snapshot) -> Snapshot:
+    """The same, with what is known of branches."""
     main = whole.default_branch
     return replace(whole, uses={name: Use(None, PROTECTED if name == main else "") for name in whole.names})
 
@@ -40,12 +43,13 @@ def look(core: IcechunkCore, now: datetime) -> Looked:
     """The same, with what is told of the repository besides; orders are those that count once refs were read."""
     with core.records.read() as tx:
         orders = _counting(holds.every(tx, core.uid), core, now)
-    while True:
+    for _ in range(TRIES):
         found = _with_ordered(core, orders)
         whole = seen(core, found, now)
         if all(hold.value in whole.commits for hold in whole.held(HoldKind.REF)):
             return Looked(found, whole)
         orders = whole.holds  # one came since
+    raise RefsMoved("orders to keep were read")
 
 
 def seen(core: IcechunkCore, found: IcechunkHistory, now: datetime) -> Snapshot:

@@ -23,10 +23,11 @@ from desilt.errors import BadRequest
 from desilt.executors.executor import Executor
 from desilt.icechunk import nodes, seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
+from desilt.icechunk.history import IcechunkHistory
 from desilt.icechunk.layout import CHUNKS
 from desilt.icechunk.listed import chunks
 from desilt.icechunk.manifest import fetch
-from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, entries_of, snapshots_in
+from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, entries_of, listed_by, snapshots_in
 from desilt.inventory.listing import Inventory
 from desilt.repository.snapshot import Snapshot
 from desilt.repository.source import KeptByRules, Pointers, Staged, StagedEntries, Uploads
@@ -41,11 +42,18 @@ class IcechunkSource:
 
     def __init__(self, core: IcechunkCore, executor: Executor) -> None:
         self._core, self._executor = core, executor
+        self._listed: dict[str, Sequence[RangeData]] = {}  # by snapshots whose files were read for their parents
 
     # ---- what holds
 
     def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
-        return seen.read(self._core, now, uses=uses)
+        looked = seen.look(self._core, now)
+        self.know(looked.found)
+        return seen.with_uses(looked.seen) if uses else looked.seen
+
+    def know(self, found: IcechunkHistory) -> None:
+        """What was read for a history need not be read again."""
+        self._listed = {name: listed_by(one) for name, one in found.files.items()}
 
     def kept_by_rules(self, _seen: Snapshot, _now: datetime, *, tags: bool) -> KeptByRules:  # noqa: ARG002
         raise BadRequest("an Icechunk repository has no rules of its own; see `desilt expire` and `desilt collect`")
@@ -78,9 +86,13 @@ class IcechunkSource:
 
     def lists(self, commits: Iterable[Commit]) -> Lists:
         """Manifests by snapshot. A snapshot's file may get another parent, and never another list."""
-        store = self._core.store
-        wanted = [commit.metarange for commit in commits]
-        return metaranges.lists(self._executor, store, SnapshotLists(store), wanted, opens=snapshots_in)
+        store, names = self._core.store, [commit.metarange for commit in commits]
+        wanted = [name for name in names if name not in self._listed]
+        found = metaranges.lists(self._executor, store, SnapshotLists(store), wanted, opens=snapshots_in)
+        for name in names:
+            if name in self._listed:
+                found.add(name, self._listed[name])
+        return found
 
     def entries(self, wanted: Sequence[RangeData]) -> list[Placed]:
         return ranges.placed(self._executor, self._core.store, PREFIX, wanted, decoder=ManifestDecoder())

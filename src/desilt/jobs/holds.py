@@ -56,5 +56,6 @@ def address_of(repository: Repository, named: str) -> str:
     """``named``, an address or a whole URI, as an address of the repository."""
     address = repository.witness.address_in(named)
     if address is None or not repository.layout.is_object(address):
-        raise BadRequest(f"{named!r} is not the address of an object here; `desilt lake stat` shows that of a path")
+        where = "`desilt explain`" if "lake" in repository.refuses else "`desilt lake stat`"
+        raise BadRequest(f"{named!r} is not the address of an object here; {where} shows that of a path")
     return address

@@ -24,7 +24,6 @@ from desilt.sweep.batches import BATCHES_TO_A_PIECE, ROWS_TO_A_REMOVAL
 from desilt.sweep.restore import Restored, Wanted, restore
 
 GC = "gc"  # the job that looks where nothing new appears only if it is told to
-COLLECT = "collect"  # does not look at all where nothing has changed
 log = logger(__name__)
 
 DELETED = "deleted what it removed; only runs with --to trash can be brought back"
@@ -51,8 +50,7 @@ def bring_back(repository: Repository, executor: Executor, run_id: str, *, prefi
             numbers = tombstones.batches_in(tx, repository.uid, row.id, *State)
             at = max(began, tombstones.last_restored(tx, repository.uid, row.id) + timedelta(microseconds=1))
             mark = watermarks.find(tx, repository.uid, GC)
-            for job in (GC, COLLECT):  # if this is cut off, the next run looks everywhere
-                watermarks.forget(tx, repository.uid, job)
+            watermarks.forget(tx, repository.uid, GC)  # if this is cut off, the next run looks everywhere
         folder = f"{repository.prefix}_desilt/restored/{row.id}-{secrets.token_hex(4)}/"
         wanted = [
             Wanted(

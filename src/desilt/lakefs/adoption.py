@@ -1,24 +1,39 @@
-"""The records of a server's repository handed over to this database, once nobody may be at work with the old one."""
+"""The records of a repository elsewhere handed over to this database, once nobody may be at work with the old one."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol, runtime_checkable
 
 import pyarrow.compute as pc
 
 from desilt.clock import ManualClock
 from desilt.domain.units import size
 from desilt.errors import Conflict, Refused, span
-from desilt.lakefs.repository import LakefsRepository
 from desilt.objects import store_clock
 from desilt.objects.store import ObjectStore
 from desilt.records import elsewhere, locks
+from desilt.records.locks import Lock
 from desilt.repository import lease
-from desilt.repository.lease import Link
+from desilt.repository.lease import Keeper, Link
+from desilt.repository.protocol import Repository
 
 BESIDE = "_desilt/"  # all that desilt writes
 TRASH = "_desilt/trash/"
 STILL = timedelta(hours=1)  # for which nobody may have written anything
 RUN = "adopt"
+
+
+@runtime_checkable
+class Adoptable(Repository, Protocol):
+    """A repository whose records are in a database of desilt's own."""
+
+    def keeper(self, lock: Lock | None = None) -> Keeper: ...
+
+    def commits_lost(self) -> int:
+        """How many commits that were seen before are there no longer, though nothing of its own takes any."""
+
+    def accept_history(self) -> None:
+        """Let what is there now be what should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +54,7 @@ class Adopted:
         return said + _losses(self)
 
 
-def adopt(repository: LakefsRepository, *, confirm: bool) -> Adopted:
+def adopt(repository: Adoptable, *, confirm: bool) -> Adopted:
     """Let these records count; refused without ``confirm``, and while a run may be at work."""
     store, prefix, records = repository.store, repository.prefix, repository.records
     mine, last = elsewhere.name_of(records), lease.newest(store, prefix)
@@ -59,7 +74,7 @@ def adopt(repository: LakefsRepository, *, confirm: bool) -> Adopted:
     return found
 
 
-def _counts(link: Link, repository: LakefsRepository) -> bool:
+def _counts(link: Link, repository: Adoptable) -> bool:
     try:
         lease.check(link, repository.keeper())
     except Refused:
@@ -82,7 +97,7 @@ def _losses(found: Adopted) -> list[str]:
     return said
 
 
-def _check_still(repository: LakefsRepository) -> None:
+def _check_still(repository: Adoptable) -> None:
     """Refuse while anything beside the objects is so young that a run may be at work."""
     latest = _latest(repository.store, repository.prefix)
     now = repository.clock()

@@ -22,7 +22,7 @@ from desilt.errors import Conflict
 from desilt.inventory.listing import stored_at
 from desilt.objects import store_clock
 from desilt.objects.store import ObjectStore, Outcome
-from desilt.records import elsewhere, holds, ledger, locks, removals, revisions, traces
+from desilt.records import edits, elsewhere, holds, ledger, locks, removals, revisions, traces
 from desilt.records.database import Database, Transaction
 from desilt.records.ledger import BatchRow, RunRow
 from desilt.records.locks import Lock
@@ -93,7 +93,8 @@ class GracedGate:
     def standing(self, asked: Collection[Revision]) -> Standing:
         with self._graced.records.read() as tx:
             known = [one for one in asked if self._knows(tx, one)]
-        return Standing(frozenset(known))
+            edited = edits.last(tx, self._graced.uid)
+        return Standing(frozenset(known), edited)
 
     def _knows(self, tx: Transaction, one: Revision) -> bool:
         found = revisions.at(tx, self._graced.uid, one.number)

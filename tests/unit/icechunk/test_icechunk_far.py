@@ -7,7 +7,8 @@ import pytest
 
 from desilt.errors import DamagedAsset, MissingAsset
 from desilt.icechunk import tables
-from desilt.icechunk.history import FEW, history
+from desilt.icechunk.brought import FEW
+from desilt.icechunk.history import history
 from desilt.objects.local import LocalStore
 
 

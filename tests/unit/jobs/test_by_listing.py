@@ -74,9 +74,9 @@ def test_a_snapshot_lives_that_is_young_by_its_file_with_all_it_descends_from(at
     assert (found.live, files.asked, found.unreached) == ({"a", "c", "d"}, {"d"}, 2)
 
 
-def test_one_that_is_young_by_its_own_clock_lives_too():
-    seen = history(commit("a"), commit("b", "a", at=YOUNG), head="a")
-    assert living(seen, Files(), folder(a=OLD, b=OLD), BEFORE, frozenset()).live == {"a", "b"}
+def test_it_is_the_store_that_tells_how_old_one_is_and_only_of_a_missing_file_itself():
+    seen = history(commit("a"), commit("b", "a", at=YOUNG), commit("c", "a", at=YOUNG), head="a")
+    assert living(seen, Files(), folder(a=OLD, b=OLD), BEFORE, frozenset()).live == {"a", "c"}
 
 
 def test_one_that_is_spared_lives_if_it_is_there():
@@ -87,7 +87,9 @@ def test_one_that_is_spared_lives_if_it_is_there():
 
 
 def test_what_is_needed_and_not_listed_stops_it_with_examples():
-    with pytest.raises(Dangling, match=r"4 snapshots are needed .*snapshots/b, snapshots/c, snapshots/d, …"):
+    with pytest.raises(
+        Dangling, match=r"4 of the snapshots that are needed .*snapshots/b, snapshots/c, snapshots/d, …"
+    ):
         folder(a=OLD).check({"a", "b", "c", "d", "e"}, "snapshots")
     folder(a=OLD, b=OLD).check({"a"}, "snapshots")
 

@@ -7,10 +7,12 @@ import click
 from desilt.cli.command import DesiltCommand
 from desilt.cli.common import db_option, json_option
 from desilt.cli.output import done
+from desilt.lakefs.adoption import Adoptable
 from desilt.lakefs.adoption import adopt as take_over
-from desilt.lakefs.opening import open_repository
 from desilt.lakefs.settings import find
-from desilt.records.opening import open_records
+from desilt.repository.opening import repository_at
+
+ICECHUNK = "icechunk+"
 
 
 @click.command(cls=DesiltCommand)
@@ -36,11 +38,11 @@ def adopt(repo: str, confirm: bool, db: str | None, as_json: bool) -> None:
 
     It is refused while a run may be at work: for an hour after desilt last wrote anything beside the objects.
 
-    REPO is lakefs://NAME, or lakefs+https://HOST/NAME.
+    REPO is lakefs://NAME, or lakefs+https://HOST/NAME; or an Icechunk repository, whose records are kept alike.
     """
-    repository = open_repository(find(repo), open_records(db))
-    try:
+    if not repo.lower().startswith(ICECHUNK):
+        find(repo)
+    with repository_at(repo, db=db) as repository:
+        assert isinstance(repository, Adoptable)
         made = take_over(repository, confirm=confirm)
-    finally:
-        repository.records.close()
     done("\n".join(made.told), asdict(made), as_json=as_json)

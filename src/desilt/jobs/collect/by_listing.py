@@ -18,7 +18,7 @@ from desilt.jobs.collect.folder import AssetFiles, listed, written
 from desilt.jobs.collect.living import Living, living
 from desilt.jobs.collect.options import LEAST_AGE, RISK, Options, limit
 from desilt.jobs.collect.spared import Spared
-from desilt.jobs.collect.still import LEFT, read_still
+from desilt.jobs.collect.still import LEFT, Still, read_still
 from desilt.jobs.counts import Counts
 from desilt.jobs.gc.kernel import GarbageJudge
 from desilt.jobs.job import STORED, Figures, Mark, Stages, Work
@@ -62,11 +62,9 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
         manifests = listed(repository, at.tables, "no snapshot that stays lists it")
         manifests.check(lists.keys(), MANIFESTS)
     name = still.name_of(lists)
-    if last.is_so(name, before):
-        chunks, saved = last.counts, last.again()
-    else:
-        chunks = judged(work, stage, lists, spared, before)
-        saved = still.after(chunks, name, began)
+    same = last if last.is_so(name, before) else None
+    chunks = judged(work, stage, lists, spared, before) if same is None else same.counts
+    saved = still.after(chunks, name, began) if same is None else same.again()
     with stage("files of history"):
         logs = listed(repository, at.logs, "no snapshot that stays needs it")
         needed = found.live | assets.logs({one.id for one in found.dead}) | spared.ids(at.logs)
@@ -101,7 +99,7 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
             names={CHUNKS: CHUNKS},
             besides=snapshots.amount + logs.amount + manifests.amount,
             history={"commits collected": len(found.dead)} if found.dead else {},
-            notes=notes(older_than),
+            notes=notes(older_than, same),
         ),
         (
             *taken(work, found),
@@ -160,10 +158,17 @@ def objects_in(answer: Counts) -> int:
     return answer.objects.total()
 
 
-def notes(older_than: timedelta) -> tuple[str, ...]:
-    """What race remains, and what --unsafe risks."""
-    said = (RACE.format(age=span(older_than)),)
-    return said if older_than >= LEAST_AGE else (*said, f"It goes by --older-than {span(older_than)}, and {RISK}")
+def notes(older_than: timedelta, same: Still | None) -> tuple[str, ...]:
+    """What race remains, what --unsafe risks, and what was not looked at again."""
+    said = [RACE.format(age=span(older_than))]
+    if older_than < LEAST_AGE:
+        said.append(f"It goes by --older-than {span(older_than)}, and {RISK}")
+    if same is not None:
+        said.append(
+            f"The same manifests live as when chunks were listed, {same.listed_at:%Y-%m-%d %H:%M} UTC; what was "
+            "written since then is too young to go, and is not counted"
+        )
+    return tuple(said)
 
 
 def taken(work: Work[Options], found: Living) -> Iterator[TakeCommits]:

@@ -44,7 +44,8 @@ class Living:
 def living(seen: Snapshot, assets: Assets, files: AssetFiles, before: datetime, spared: Set[str]) -> Living:
     """``files`` are those of snapshots, listed after refs were read; ``spared`` are ids that stay in any case."""
     reached = seen.below(seen.tips)
-    young = files.young(before) | {name for name, one in seen.commits.items() if one.created_at >= before}
+    unlisted = {name: one for name, one in seen.commits.items() if name not in files.names}  # whose files tell no age
+    young = files.young(before) | {name for name, one in unlisted.items() if one.created_at >= before}
     young |= spared & (files.names | seen.commits.keys())
     found = {one.id: one for one in assets.commits(young - seen.commits.keys(), seen.commits.keys())}
     commits = {**seen.commits, **found}

@@ -19,6 +19,7 @@ from desilt.jobs.expire.freed import freed
 from desilt.jobs.job import COMMITS, Figures, Job, Mark, Stages, Traits, Work
 from desilt.records.holds import HoldKind
 from desilt.repository.editor import GoingRef
+from desilt.repository.gate import Safety
 from desilt.repository.graph import graph_of
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Snapshot
@@ -89,6 +90,7 @@ def mark(work: Work[Options]) -> Mark:
         with stage("what that frees"):
             frees, note = weighed(work, seen, staged, found)
     how = NOTES.get(wish.mode, "") if isinstance(wish, Expiry) else ""
+    quiet = QUIET if work.repository.gate.safety is Safety.GRACE else ""
     told = {
         "edited": len(found.edits),
         "abandoned": len(found.abandoned.keys() - found.released),
@@ -127,7 +129,7 @@ def mark(work: Work[Options]) -> Mark:
             history=told,
             change=change,
             frees=frees,
-            notes=tuple(filter(None, (how, note))),
+            notes=tuple(filter(None, (how, quiet, note))),
         ),
         (step,),
     )
@@ -160,6 +162,10 @@ def _going(seen: Snapshot, ref: Ref, why: str) -> GoingRef:
     return GoingRef(ref.kind, ref.name, uid, ref.target, why)
 
 
+QUIET = (
+    "Nothing can change history here all at once: refs are read again right before each write, and a commit in that "
+    "very moment may be lost; choose a quiet window"
+)
 NO_WAY_BACK = (
     "removed no object: it edited history; to have a commit back, make a tag or a branch at its id "
     "(`desilt lake tag`, `desilt lake branch`), before `desilt collect` takes it"

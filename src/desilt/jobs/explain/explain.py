@@ -69,6 +69,8 @@ def explain(
 
 
 def way_out(repository: Repository, ref: str | None) -> str:
+    if ref is not None and "lake" in repository.refuses:
+        return f"no path of {ref!r} is that; an address is explained without --ref"
     if ref is not None:
         return f"see `desilt lake ls` on {ref!r}; an address is explained without --ref"
     return f"no branch, tag, commit or run knows it; give a path, or an address below {repository.uri}"
