@@ -1,4 +1,4 @@
-"""Snapshot files of format 1, of which each only tells the next: where the store is far, all there are are brought ahead.
+"""Snapshot files of format 1, each of which only tells the next: where the store is far, all are brought ahead.
 
 Which of them are wanted is not known before; so what is wrong with one that nobody asks for is not told.
 """
