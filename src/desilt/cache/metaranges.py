@@ -6,7 +6,7 @@ sound one, and what it held is read again.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,7 +51,8 @@ class Listing(Protocol):
     @property
     def folder(self) -> str: ...
 
-    def metarange(self, metarange: str, /) -> Sequence[RangeData]: ...
+    def metaranges(self, metaranges: Sequence[str], /) -> Iterable[Sequence[RangeData]]:
+        """What each of some lists."""
 
 
 Opens = Callable[[ObjectStore, str, str], Listing]  # by prefix and folder; it is sent to executors
@@ -105,9 +106,9 @@ def lists(
     pieces = [MetarangePiece(store.uri, ranges.prefix, ranges.folder, opens, group) for group in groups]
     for key in executor(read_group, pieces, rows=len(new) * ROWS_TO_A_METARANGE):
         take(kept(store, folder, key))
-    for metarange in new:
-        if metarange not in found.of:
-            found.add(metarange, list(ranges.metarange(metarange)))
+    left = [metarange for metarange in new if metarange not in found.of]
+    for metarange, listed in zip(left, ranges.metaranges(left), strict=True):
+        found.add(metarange, listed)
     return found
 
 
@@ -122,8 +123,8 @@ def read_group(piece: MetarangePiece) -> str:
     """On an executor: read some metaranges, and keep what they list; the key of that."""
     store = open_store(piece.store)
     ranges, group = piece.opens(store, piece.prefix, piece.folder), Lists()
-    for metarange in piece.metaranges:
-        group.add(metarange, list(ranges.metarange(metarange)))
+    for metarange, listed in zip(piece.metaranges, ranges.metaranges(piece.metaranges), strict=True):
+        group.add(metarange, listed)
     return _keep(store, piece.prefix + FOLDER, group)
 
 

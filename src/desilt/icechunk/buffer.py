@@ -6,6 +6,7 @@ is longer than a number is elsewhere, and the field has the way there. What an o
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from struct import unpack_from
 
 from desilt.sstable.varint import Malformed
 
@@ -121,13 +122,15 @@ def table_at(data: bytes, at: int) -> FlatTable:
         raise Malformed("a vtable is longer than there is room")
     if size < 4 or at + size > len(data):
         raise Malformed("a table is longer than there is room")
-    fields = tuple(number_at(data, vtable + place, 2) for place in range(LEAST_VTABLE, length, 2))
+    fields = unpack_from(f"<{(length - LEAST_VTABLE) // 2}H", data, vtable + LEAST_VTABLE)
     return FlatTable(data, at, size, fields)
 
 
 def number_at(data: bytes, at: int, width: int, *, signed: bool = False) -> int:
     if at < 0 or at + width > len(data):
         raise Malformed("a number lies outside of the contents")
+    if at % width:
+        raise Malformed("a number lies where none can")
     return int.from_bytes(data[at : at + width], "little", signed=signed)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Protocol
 from desilt.domain.history import Commit
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
 from desilt.icechunk import refs, repo_info, states
+from desilt.icechunk.brought import Brought
 from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
 from desilt.icechunk.refs import RefFiles
@@ -96,21 +97,20 @@ def refuse_without_refs(store: ObjectStore) -> NoReturn:
 def _reached(store: ObjectStore, tips: Iterable[str]) -> dict[str, SnapshotFile]:
     """The files of ``tips`` and of all that they descend from."""
     files: dict[str, SnapshotFile] = {}
-    ahead = sorted(tips)
+    ahead, brought = sorted(tips), Brought(store)
     while ahead:
         name = ahead.pop()
         if name in files:
             continue
-        files[name] = one = _of_format_1(store, name)
+        files[name] = one = _of_format_1(brought.file(name))
         if one.parent is not None:
             ahead.append(one.parent)
     return files
 
 
-def _of_format_1(store: ObjectStore, name: str) -> SnapshotFile:
-    one = states.fetch(store, name)
+def _of_format_1(one: SnapshotFile) -> SnapshotFile:
     if one.format != 1:  # which has its parent in `repo`, and would look like a first one
-        raise UnknownAsset(f"{SNAPSHOTS}{name}", f"it has format {one.format}, and the repository has 1")
+        raise UnknownAsset(f"{SNAPSHOTS}{one.id}", f"it has format {one.format}, and the repository has 1")
     return one
 
 
@@ -126,10 +126,10 @@ def _with_ordered(
 
 def _line(store: ObjectStore, name: str, known: Mapping[str, SnapshotFile]) -> dict[str, SnapshotFile]:
     """A snapshot that must be there, and what it descends from, up to what is ``known`` or to one that is gone."""
-    files = {name: _of_format_1(store, name)}
+    files = {name: _of_format_1(states.fetch(store, name))}
     while (parent := files[name].parent) is not None and parent not in known and parent not in files:
         try:
-            files[parent] = _of_format_1(store, parent)
+            files[parent] = _of_format_1(states.fetch(store, parent))
         except MissingAsset:
             files[name] = replace(files[name], parent=None)
             break

@@ -5,6 +5,7 @@ A chunk is *native* (an object of the repository, or a part of one), *inline* (i
 not to know what it refers to is not to know what is garbage.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,19 +47,25 @@ WAYS = (0, 1)  # of compressing locations: none, zstd with a dictionary
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """The references of one manifest, looked over: each is of one kind, and none is there twice."""
+    """The references of one manifest, or of some in turn, looked over: each is of one kind, and none is there twice."""
 
-    asset: Asset
-    table: FlatTable
+    assets: tuple[Asset, ...]
+    tables: tuple[FlatTable, ...]
     refs: FlatColumn
     nodes: Bytes  # rows of eight bytes
     counts: Ints  # of references, by node
     ranks: Ints  # numbers in an index, by node
     index: Ints  # where each one's index begins
     kinds: Ints
+    sizes: Ints  # of references, by manifest
 
     def __len__(self) -> int:
         return len(self.refs)
+
+    @property
+    def name(self) -> str:
+        """Whose fault it is."""
+        return self.assets[0].name if len(self.assets) == 1 else "one of several manifests"
 
     @property
     def native(self) -> Ints:
@@ -68,43 +75,60 @@ class ManifestFile:
 
 def fetch(store: ObjectStore, listed: ListedManifest) -> ManifestFile:
     """The manifest that a snapshot lists, with as many references as it says."""
-    found = read(fetched(store, f"{MANIFESTS}{listed.id}", AssetKind.MANIFEST), listed.id)
-    if len(found) != listed.references:
-        raise DamagedAsset(
-            found.asset.name, f"a snapshot says that it has {listed.references:,} references, and it has {len(found):,}"
-        )
+    return counted([listed], [fetched(store, f"{MANIFESTS}{listed.id}", AssetKind.MANIFEST)])
+
+
+def counted(listed: Sequence[ListedManifest], assets: Sequence[Asset]) -> ManifestFile:
+    """Manifests as they are listed, with as many references as that says of each."""
+    found = read_together(assets, [one.id for one in listed])
+    for one, asset, size in zip(listed, assets, found.sizes.tolist(), strict=True):
+        if size != one.references:
+            said = f"a snapshot says that it has {one.references:,} references, and it has {size:,}"
+            raise DamagedAsset(asset.name, said)
     return found
 
 
 def read(asset: Asset, manifest: str) -> ManifestFile:
     """The manifest of that name; one that has another inside is damaged."""
-    with blaming(asset.name):
-        table = root(asset.content)
-        if (found := name_of(table.struct(ID, ID_BYTES))) != manifest:
-            raise Malformed(f"it is the manifest {found}, under another name")
-        way = table.number(ALGORITHM, 1, default=1)
-        strides = Strides(asset.content)
-        arrays, _ = strides.tables(np.array([table.at])).tables(ARRAYS)
+    return read_together([asset], [manifest])
+
+
+def read_together(assets: Sequence[Asset], manifests: Sequence[str]) -> ManifestFile:
+    """Several at once, sooner than one by one if they are small; all are refused for the fault of one."""
+    first = assets[0]
+    with blaming(first.name):
+        tables = tuple(_root(asset, name) for asset, name in zip(assets, manifests, strict=True))
+        strides = Strides(*(asset.content for asset in assets))
+        arrays, several = strides.tables(strides.begins + np.array([one.at for one in tables])).tables(ARRAYS)
         refs, counts = arrays.tables(REFS)
-        refuse_beyond(asset, table.beyond(MANIFEST_SLOTS), "a manifest")
-        refuse_beyond(asset, arrays.beyond(ARRAY_SLOTS) or refs.beyond(REF_SLOTS), "a chunk")
-        refuse_beyond(asset, way not in WAYS, "a location")
+        refuse_beyond(first, arrays.beyond(ARRAY_SLOTS) or refs.beyond(REF_SLOTS), "a chunk")
         nodes = strides.structs(arrays.places(NODE, NODE_BYTES), NODE_BYTES)
-        _check_ascending(nodes.view(">u8").astype(np.uint64), np.array([len(nodes)]), "an array")
+        _check_ascending(nodes.view(">u8").astype(np.uint64), several, "an array")
         index, ranks = _indexes(refs, counts)
-        return ManifestFile(asset, table, refs, nodes, counts, ranks, index, _kinds(refs))
+        sizes = np.diff(np.append(0, np.cumsum(counts))[np.append(0, np.cumsum(several))])
+        return ManifestFile(tuple(assets), tables, refs, nodes, counts, ranks, index, _kinds(refs), sizes)
+
+
+def _root(asset: Asset, manifest: str) -> FlatTable:
+    """What a manifest begins with, and says of itself."""
+    table = root(asset.content)
+    if (found := name_of(table.struct(ID, ID_BYTES))) != manifest:
+        raise Malformed(f"it is the manifest {found}, under another name")
+    refuse_beyond(asset, table.beyond(MANIFEST_SLOTS), "a manifest")
+    refuse_beyond(asset, table.number(ALGORITHM, 1, default=1) not in WAYS, "a location")
+    return table
 
 
 def native_ids(manifest: ManifestFile) -> pa.FixedSizeBinaryArray:
     """The objects it refers to; one that it refers to often is there as often."""
-    with blaming(manifest.asset.name):
+    with blaming(manifest.name):
         raw = manifest.refs.strides.structs(manifest.refs.places(CHUNK, ID_BYTES, manifest.native), ID_BYTES)
     return _fixed(raw)
 
 
 def references(manifest: ManifestFile, *, locations: bool = False) -> pa.Table:
     """All of it, as :data:`REFERENCES`, in the order of arrays and indexes."""
-    with blaming(manifest.asset.name):
+    with blaming(manifest.name):
         refs, strides, count = manifest.refs, manifest.refs.strides, len(manifest)
         ranks = np.repeat(manifest.ranks, manifest.counts)
         numbers = strides.ints(strides.spread(manifest.index, ranks, 4), 4).astype(np.uint32)
@@ -174,7 +198,8 @@ def _locations(manifest: ManifestFile) -> pa.StringArray:
         found = _placed(plain(refs.strides, *refs.vectors(LOCATION, 1, rows)), rows, len(manifest))
     rows = np.flatnonzero(refs.has(COMPRESSED))
     if len(rows):
-        dictionary = manifest.table.content(DICTIONARY)
+        (table,) = manifest.tables  # each has a dictionary of its own
+        dictionary = table.content(DICTIONARY)
         texts = compressed(refs.strides, *refs.vectors(COMPRESSED, 1, rows), dictionary)
         found = pc.coalesce(found, _placed(texts, rows, len(manifest)))
     return found

@@ -2,6 +2,8 @@
 
 Manifests are named twice, in that list and by each array. What arrays name must be in the list: one that lost a
 manifest to damage would make garbage of all that it holds.
+
+Where nodes are few, they are read one by one, sooner than by the column; both refuse the same.
 """
 
 from collections.abc import Mapping
@@ -13,9 +15,10 @@ import numpy as np
 
 from desilt.domain.times import EPOCH
 from desilt.icechunk.buffer import FlatTable, root
-from desilt.icechunk.container import Asset, AssetKind, blaming, fetched, refuse_beyond
+from desilt.icechunk.container import Asset, AssetKind, blaming, got, opened, refuse_beyond
 from desilt.icechunk.ids import ID_BYTES, name_of
 from desilt.icechunk.layout import SNAPSHOTS
+from desilt.icechunk.memo import Memo
 from desilt.icechunk.strides import Strides
 from desilt.icechunk.values import decoded
 from desilt.objects.store import ObjectStore
@@ -26,8 +29,10 @@ NODE_TYPE, NODE_DATA, NODE_SLOTS = 3, 4, 5
 ARRAY, GROUP = 1, 2
 MANIFESTS, ARRAY_SLOTS = 2, 4
 OBJECT_ID, MANIFEST_REF_SLOTS = 0, 2
+FEW = 100  # nodes that are read one by one sooner than by the column
 STRIDE = 32  # of a manifest in the list of format 1: twelve bytes, four of nothing, eight, four, and four of nothing
 FILE_SLOTS = 3
+OFFSET = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,21 @@ class SnapshotFile:
     manifests: tuple[ListedManifest, ...]  # by id
 
 
+KNOWN: Memo[SnapshotFile] = Memo()
+
+
 def fetch(store: ObjectStore, snapshot: str) -> SnapshotFile:
-    return read(fetched(store, f"{SNAPSHOTS}{snapshot}", AssetKind.SNAPSHOT), snapshot)
+    """The snapshot of that name, as its file is by now."""
+    return of(got(store, f"{SNAPSHOTS}{snapshot}"), snapshot)
+
+
+def of(data: bytes, snapshot: str) -> SnapshotFile:
+    """What that file says. Bytes that were read before are known: a file that was written anew has others."""
+
+    def made() -> SnapshotFile:
+        return read(opened(data, AssetKind.SNAPSHOT, f"{SNAPSHOTS}{snapshot}"), snapshot)
+
+    return KNOWN.of(snapshot, data, made)
 
 
 def read(asset: Asset, snapshot: str) -> SnapshotFile:
@@ -112,7 +130,30 @@ def _manifests(asset: Asset, table: FlatTable) -> tuple[ListedManifest, ...]:
 
 
 def _used(asset: Asset, table: FlatTable) -> set[str]:
-    """The manifests that arrays name, all at once."""
+    """The manifests that arrays name."""
+    nodes = table.vector(NODES, 4)
+    return used_one_by_one(asset, table) if nodes is not None and nodes[1] <= FEW else used_by_column(asset, table)
+
+
+def used_one_by_one(asset: Asset, table: FlatTable) -> set[str]:
+    found, room = set[bytes](), len(asset.content)
+    for node in table.tables(NODES):
+        refuse_beyond(asset, node.beyond(NODE_SLOTS), "an array")
+        (kind,) = node.struct(NODE_TYPE, 1)
+        refuse_beyond(asset, kind not in (ARRAY, GROUP), "a node")
+        if kind != ARRAY:
+            continue
+        array = node.table(NODE_DATA)
+        refuse_beyond(asset, array.beyond(ARRAY_SLOTS), "an array")
+        for one in array.tables(MANIFESTS):
+            if (room := room - OFFSET) < 0:  # however often damage names one list
+                raise Malformed("it has more in its lists than there is room")
+            refuse_beyond(asset, one.beyond(MANIFEST_REF_SLOTS), "a manifest")
+            found.add(one.struct(OBJECT_ID, ID_BYTES))
+    return set(map(name_of, found))
+
+
+def used_by_column(asset: Asset, table: FlatTable) -> set[str]:
     strides = Strides(asset.content)
     nodes, _ = strides.tables(np.array([table.at])).tables(NODES)
     refuse_beyond(asset, nodes.beyond(NODE_SLOTS), "an array")

@@ -2,6 +2,9 @@
 
 Every position is looked at before it is read: inside of the contents, and where a number of its width may lie.
 What is read never adds up to more than the contents, however often damaged bytes name one place.
+
+The contents of several files may lie one behind the other, and be read at once. Each then is a world of its own: what
+leads out of a file is refused, though there be another one, and so is what one alone has no room for.
 """
 
 from dataclasses import dataclass
@@ -16,18 +19,24 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
+WORD = 8  # bytes
 SLOTS = 16  # more fields than any table has
 FEW = 8
 WIDTHS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Strides:
-    """The contents of one file."""
+    """The contents of some files, each beginning where a number of any width may."""
 
-    def __init__(self, data: bytes) -> None:
-        self.end = len(data)
-        self.bytes: Bytes = np.frombuffer(data + bytes(-len(data) % 8), np.uint8)
+    def __init__(self, *files: bytes) -> None:
+        self.bytes: Bytes = np.frombuffer(b"".join(one + bytes(-len(one) % WORD) for one in files), np.uint8)
         self._views = {width: self.bytes.view(kind) for width, kind in WIDTHS.items()}
+        sizes = np.array([len(one) for one in files], np.int64)
+        words = -(-sizes // WORD)
+        self.begins: Ints = (np.cumsum(words) - words) * WORD
+        self._ends: Ints = self.begins + sizes
+        self._last = int(self._ends.max(initial=0))
+        self._whose = np.repeat(np.arange(len(files)), words) if len(files) > 1 else None  # by word
 
     def numbers(self, at: Ints, width: int) -> Numbers:
         """Unsigned, of two, four or eight bytes."""
@@ -44,7 +53,7 @@ class Strides:
     def structs(self, at: Ints, width: int) -> Bytes:
         """So many bytes from each of ``at``: rows of a matrix."""
         self.check(at, width)
-        self._check_total(len(at), width)
+        self._check_total(at, np.ones(len(at), np.int64), width)
         rows: Bytes = np.lib.stride_tricks.sliding_window_view(self.bytes, width)[at] if len(at) else _no_rows(width)
         return rows
 
@@ -55,18 +64,19 @@ class Strides:
         if (way < 4).any():
             raise Malformed("an offset leads nowhere")
         self.check(there, 4)
+        self._check_stays(at, there)
         return there
 
     def vectors(self, at: Ints, width: int) -> tuple[Ints, Ints]:
         """Of vectors that begin at ``at``: where their elements do, and how many there are."""
         counts = self.ints(at, 4)
-        if (at + 4 + counts * width > self.end).any():
+        if (at + 4 + counts * width > self._end(at)).any():
             raise Malformed("a vector runs past the end")
         return at + 4, counts
 
     def spread(self, starts: Ints, counts: Ints, width: int) -> Ints:
         """Where each element of each vector is, one vector after the other."""
-        self._check_total(int(counts.sum()), width)
+        self._check_total(starts, counts, width)
         before = np.cumsum(counts) - counts
         places: Ints = np.repeat(starts - before * width, counts) + np.arange(int(counts.sum())) * width
         return places
@@ -75,9 +85,10 @@ class Strides:
         """The tables that begin at ``at``."""
         vtables, which = _distinct(at - self._signed(at))
         lengths, sizes = self.ints(vtables, 2), self.ints(vtables + 2, 2)
-        if (lengths < 4).any() or (lengths % 2).any() or (vtables + lengths > self.end).any():
+        self._check_stays(at, vtables[which])
+        if (lengths < 4).any() or (lengths % 2).any() or (vtables + lengths > self._end(vtables)).any():
             raise Malformed("a vtable is longer than there is room")
-        if (sizes < 4).any() or (at + sizes[which] > self.end).any():
+        if (sizes < 4).any() or (at + sizes[which] > self._end(at)).any():
             raise Malformed("a table is longer than there is room")
         fields = np.zeros((len(vtables), SLOTS), np.int64)
         for slot in range(SLOTS):
@@ -86,11 +97,33 @@ class Strides:
         return FlatColumn(self, at, which, fields, sizes, int(lengths.max(initial=4)) // 2 - 2)
 
     def check(self, at: Ints, width: int) -> None:
-        if len(at) and (int(at.min()) < 0 or int(at.max()) + width > self.end):
+        """That so many bytes from each of ``at`` lie inside of one file."""
+        if not len(at):
+            return
+        if int(at.min()) < 0 or int(at.max()) + width > self._last:
+            raise Malformed("an offset leads out of the contents")
+        if self._whose is not None and (at + width > self._end(at)).any():
             raise Malformed("an offset leads out of the contents")
 
-    def _check_total(self, count: int, width: int) -> None:
-        if count * width > self.end:
+    def _end(self, at: Ints) -> Ints | int:
+        """Of the files that ``at`` are in, which must be seen to be inside."""
+        return self._last if self._whose is None else self._ends[self._whose[at // WORD]]
+
+    def _check_stays(self, at: Ints, there: Ints) -> None:
+        """That each of ``there`` is in the file that leads there; both are inside of one."""
+        if self._whose is not None and (self._whose[at // WORD] != self._whose[there // WORD]).any():
+            raise Malformed("an offset leads out of the contents")
+
+    def _check_total(self, at: Ints, counts: Ints, width: int) -> None:
+        """That no file has more in ``counts`` than there is room, each from one of ``at``, which is inside of it."""
+        if self._whose is None:
+            full = int(counts.sum()) * width > self._last
+        else:
+            some = np.flatnonzero(counts)  # a list of nothing may be at the very end
+            totals = np.zeros(len(self._ends), np.int64)
+            np.add.at(totals, self._whose[at[some] // WORD], counts[some])
+            full = bool((totals * width > self._ends - self.begins).any())
+        if full:
             raise Malformed("it has more in its lists than there is room")
 
     def _signed(self, at: Ints) -> Ints:

@@ -5,7 +5,8 @@ otherwise in another snapshot that has the same manifest. So an entry's path is 
 (``0123456789ABC/c/0/1``), which never changes, and :mod:`desilt.icechunk.nodes` says what people call it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,10 @@ import pyarrow.compute as pc
 
 from desilt.cache.ranges import CACHED
 from desilt.columns.schemas import MOMENT
-from desilt.errors import DamagedAsset
+from desilt.errors import DamagedAsset, UnknownAsset
 from desilt.icechunk import manifest, states
+from desilt.icechunk.container import AssetKind, opened
+from desilt.icechunk.fetching import all_got, each
 from desilt.icechunk.ids import names_of
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
 from desilt.icechunk.manifest import KIND_NAMES, NATIVE, ManifestFile
@@ -34,8 +37,18 @@ class ManifestDecoder:
     folder: str = MANIFESTS
 
     def entries(self, store: ObjectStore, _prefix: str, some: Sequence[RangeData], first: int) -> pa.Table:
-        found = [entries_of(manifest.fetch(store, as_listed(one)), first + at) for at, one in enumerate(some)]
-        return pa.concat_tables([CACHED.empty_table(), *found])
+        """Read together where that is sooner; whose fault it is if they cannot be, is told of one read alone."""
+        listed = [as_listed(one) for one in some]
+        keys = [MANIFESTS + one.id for one in listed]
+        assets = [opened(data, AssetKind.MANIFEST, key) for data, key in zip(all_got(store, keys), keys, strict=True)]
+        if len(listed) > 1:
+            with suppress(DamagedAsset, UnknownAsset):
+                return entries_of(manifest.counted(listed, assets), first)
+        alone = [
+            entries_of(manifest.counted([one], [asset]), first + at)
+            for at, (one, asset) in enumerate(zip(listed, assets, strict=True))
+        ]
+        return pa.concat_tables([CACHED.empty_table(), *alone])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +59,11 @@ class SnapshotLists:
     prefix: str = ""
     folder: str = SNAPSHOTS
 
-    def metarange(self, snapshot: str, /) -> Sequence[RangeData]:
+    def metarange(self, snapshot: str) -> Sequence[RangeData]:
         return listed_by(states.fetch(self.store, snapshot))
+
+    def metaranges(self, snapshots: Sequence[str], /) -> Iterable[Sequence[RangeData]]:
+        return each(self.store, self.metarange, snapshots)
 
 
 def snapshots_in(store: ObjectStore, prefix: str, folder: str) -> SnapshotLists:
@@ -63,16 +79,20 @@ def as_listed(one: RangeData) -> ListedManifest:
     return ListedManifest(one.id, one.estimated_size, one.count)
 
 
-def entries_of(found: ManifestFile, owner: int) -> pa.Table:
-    """Its native references, as CACHED; an object is as large as they tell, and nobody tells when it was made."""
+def entries_of(found: ManifestFile, first: int) -> pa.Table:
+    """Native references, as CACHED, with owners counted from ``first``.
+
+    An object is as large as they tell, and nobody tells when it was made.
+    """
+    owners = np.repeat(np.arange(first, first + len(found.sizes), dtype=np.int32), found.sizes)[found.native]
     rows = manifest.references(found)
     rows = rows.filter(pc.equal(rows["kind"].cast(pa.string()), KIND_NAMES[NATIVE])).combine_chunks()
     return pa.table(
         [
             pc.binary_join_element_wise(CHUNKS, names_of(column(rows, "chunk")), ""),
-            pa.array(np.full(rows.num_rows, owner, np.int32)),
+            pa.array(owners),
             paths(rows).cast(pa.binary()),
-            sizes(rows, found.asset.name),
+            sizes(rows, found.name),
             pa.nulls(rows.num_rows, MOMENT),
         ],
         schema=CACHED,

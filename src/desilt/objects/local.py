@@ -11,7 +11,7 @@ Only regular files are objects. Links are not followed by a listing.
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import NoReturn
@@ -178,8 +178,10 @@ class LocalStore:
         begins = len(folder) + bool(folder)
         try:
             names = [key[begins:] for key in keys]
-            for key, name, gone in zip(keys, names, taken_away(names, descriptor, between), strict=True):
-                outcomes.append(Outcome(key, Result.REMOVED) if gone else attempt(self._delete, key, name, descriptor))
+            with closing(taken_away(names, descriptor, between)) as taken:  # before the folder is let go
+                for key, name, gone in zip(keys, names, taken, strict=True):
+                    removed = Outcome(key, Result.REMOVED)
+                    outcomes.append(removed if gone else attempt(self._delete, key, name, descriptor))
             return outcomes
         finally:
             os.close(descriptor)

@@ -47,6 +47,10 @@ class Ranges:
             return ()
         return tuple(read_metarange(Table.from_bytes(self._bytes(metarange), metarange)))
 
+    def metaranges(self, metaranges: Sequence[str]) -> Iterator[Sequence[RangeData]]:
+        """The ranges of each."""
+        return map(self.metarange, metaranges)
+
     def _table(self, range_id: str) -> Table:
         """The range as a table to look into: only what is asked for is fetched."""
         with _missing(range_id):

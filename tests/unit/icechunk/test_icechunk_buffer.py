@@ -104,6 +104,47 @@ def test_a_place_that_is_named_often_is_not_read_more_often_than_there_is_room()
         strides.structs(np.full(1000, 0), 12)
 
 
+def test_files_behind_one_another_are_read_as_each_is_alone():
+    strides = Strides(GOOD, GOOD + b"end", GOOD)
+    assert strides.begins.tolist() == [0, 40, 80]
+    column = strides.tables(strides.begins + 16)
+    assert [part.tolist() for part in column.vectors(0, 4)] == [[28, 68, 108], [2, 2, 2]]
+    assert strides.numbers(at(28, 68, 112), 4).tolist() == [70, 70, 71]
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [(4, 8 - 40), (4, 8 + 40), (2, 6 | 24 << 16), (2, 44 | 8 << 16), (5, 44), (6, 3), (6, 12)],
+    ids=["vtable after", "vtable before", "table", "vtable", "offset", "vector", "vector that ends elsewhere"],
+)
+def test_nothing_leads_from_one_file_into_another(word, number):
+    """Though all of it would be there: the files are alike."""
+    for files in ((GOOD, changed(word, number), GOOD), (changed(word, number), GOOD, GOOD)):
+        with pytest.raises(Malformed):
+            Strides(*files).tables(Strides(*files).begins + 16).vectors(0, 4)
+
+
+def test_what_is_between_files_belongs_to_none():
+    strides = Strides(GOOD[:-1], GOOD)
+    assert strides.begins.tolist() == [0, 40]
+    for place, width in ((32, 4), (28, 8), (36, 2), (38, 2)):
+        with pytest.raises(Malformed):
+            strides.numbers(at(place), width)
+        with pytest.raises(Malformed):
+            strides.structs(at(place), width)
+    assert strides.numbers(at(28, 40), 4).tolist() == [70, 16]
+
+
+def test_no_file_has_more_in_its_lists_than_it_has_room_itself():
+    strides = Strides(GOOD, bytes(1000))
+    with pytest.raises(Malformed, match="more in its lists"):
+        strides.spread(np.full(20, 28), np.full(20, 2), 4)
+    with pytest.raises(Malformed, match="more in its lists"):
+        strides.structs(np.full(20, 0), 12)
+    assert len(strides.spread(np.full(20, 40), np.full(20, 2), 4)) == 40
+    assert strides.spread(at(1040), at(0), 4).tolist() == []  # a list of nothing at the very end
+
+
 def test_vectors_are_spread_in_their_order():
     assert Strides(GOOD).spread(at(0, 8, 20), at(2, 0, 1), 4).tolist() == [0, 4, 20]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from desilt.errors import DamagedAsset, UnknownAsset
-from desilt.icechunk import buffer, manifest, repo_info, states, transactions
-from desilt.icechunk.container import HEADER, MAGIC, AssetKind, opened
+from desilt.icechunk import buffer, manifest, repo_info, states, tables, transactions
+from desilt.icechunk.container import HEADER, MAGIC, AssetKind, blaming, opened
 from desilt.icechunk.ids import names_of
 
 FLIPS = (0x01, 0xFF)
@@ -85,6 +85,56 @@ def test_a_chunk_that_is_there_twice_or_not_in_its_place_is_refused(world, order
         manifest.read(replace(asset, content=bytes(content)), listed.id)
 
 
+def test_a_damaged_manifest_among_others_is_read_as_it_is_alone(damaged):
+    """And leaves the others as they are: nothing of one is ever read from a neighbour, however it leads there."""
+    tip = damaged.repo.lookup_branch("main")
+    names = [one.id for one in states.fetch(damaged.store, tip).manifests]
+    sound = {name: opened(damaged.file(f"manifests/{name}"), AssetKind.MANIFEST, name) for name in names}
+
+    def rows(some):
+        found = manifest.read_together(list(some.values()), list(some))
+        return found.sizes.tolist(), manifest.references(found).to_pydict()
+
+    alone = {name: rows({name: asset}) for name, asset in sound.items()}
+    read, refused = 0, 0
+    for name in names:
+        for one in spoilt(damaged.file(f"manifests/{name}")):
+            try:
+                asset = opened(one, AssetKind.MANIFEST, name)
+            except DamagedAsset:
+                continue
+            some = {**sound, name: asset}
+            try:
+                said = {**alone, name: rows({name: asset})}
+            except (DamagedAsset, UnknownAsset):
+                refused += 1
+                with pytest.raises((DamagedAsset, UnknownAsset)):
+                    rows(some)
+            else:
+                read += 1
+                sizes, columns = rows(some)
+                assert sizes == [count for one in names for count in said[one][0]]
+                assert columns == {key: [cell for one in names for cell in said[one][1][key]] for key in columns}
+    assert min(read, refused) > 100
+
+
+def test_the_fault_of_one_manifest_of_many_is_told_by_its_name(damaged):
+    tip = damaged.repo.lookup_branch("main")
+    listed = tables.listed_by(states.fetch(damaged.store, tip))
+    whole = tables.ManifestDecoder().entries(damaged.store, "", listed, 5)
+    parts = [tables.ManifestDecoder().entries(damaged.store, "", [one], 5 + at) for at, one in enumerate(listed)]
+    assert whole.to_pylist() == [row for part in parts for row in part.to_pylist()]
+    assert {row["owner"] for row in whole.to_pylist()} < {5, 6, 7}  # one has but virtual chunks, one inline ones
+    key = f"manifests/{listed[1].id}"
+    damaged.store.put(key, [damaged.file(f"manifests/{listed[0].id}")])
+    with pytest.raises(DamagedAsset, match="under another name") as told:
+        tables.ManifestDecoder().entries(damaged.store, "", listed, 0)
+    assert told.value.name == key
+    wrong = [listed[0], replace(listed[2], count=listed[2].count + 1)]
+    with pytest.raises(DamagedAsset, match="a snapshot says that it has"):
+        tables.ManifestDecoder().entries(damaged.store, "", wrong, 0)
+
+
 def test_a_damaged_snapshot_never_loses_a_manifest_unnoticed(damaged):
     stored = damaged.files("manifests")
     tip = damaged.repo.lookup_branch("main")
@@ -98,6 +148,31 @@ def test_a_damaged_snapshot_never_loses_a_manifest_unnoticed(damaged):
     for found in outcomes(data, read):
         named = {one.id for one in found.manifests}
         assert named >= held or named - stored
+
+
+def test_arrays_of_a_damaged_snapshot_are_read_alike_one_by_one_and_by_the_column(damaged):
+    tip = damaged.repo.lookup_branch("main")
+
+    def used(asset, way):
+        try:
+            with blaming("s"):
+                return way(asset, buffer.root(asset.content))
+        except (DamagedAsset, UnknownAsset) as error:
+            return type(error)
+
+    refused = 0
+    for one in spoilt(damaged.file(f"snapshots/{tip}")):
+        try:
+            asset = opened(one, AssetKind.SNAPSHOT, "s")
+        except DamagedAsset:
+            continue
+        by_column = used(asset, states.used_by_column)
+        if not (refused_there := isinstance(by_column, type)):
+            assert used(asset, states.used_one_by_one) == by_column
+        else:
+            refused += 1
+            assert isinstance(used(asset, states.used_one_by_one), type) == refused_there
+    assert refused > 100  # most of the places are met
 
 
 def test_a_damaged_list_of_refs_names_nothing_that_it_does_not_list(damaged):
@@ -147,5 +222,6 @@ def test_a_field_that_is_not_known_is_refused(damaged):
     found = manifest.read(asset, listed.id)
     assert not found.refs.beyond(manifest.REF_SLOTS)
     assert found.refs.beyond(1)
-    assert found.table.beyond(1)
-    assert not found.table.beyond(manifest.MANIFEST_SLOTS)
+    (table,) = found.tables
+    assert table.beyond(1)
+    assert not table.beyond(manifest.MANIFEST_SLOTS)

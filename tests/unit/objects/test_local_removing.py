@@ -4,13 +4,15 @@ import errno
 import os
 import shutil
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from desilt.errors import BadRequest, NotFound
-from desilt.objects import Outcome, Result
+from desilt.errors import BadRequest, Conflict, NotFound
+from desilt.objects import Outcome, Result, local_files
 from desilt.objects.local import LocalStore
 
 REMOVED, GONE, FAILED = Result
@@ -367,3 +369,73 @@ def test_before_each_file_it_is_asked_whether_it_may_go(store):
         store.delete_many(["a/1", "a/2", "a/3"], between=between)
     assert asked == [["a", *left] for left in (["a/1", "a/2", "a/3"], ["a/1", "a/2", "a/3"], ["a/2", "a/3"], ["a/3"])]
     assert everything(root) == ["a", "a/3"]
+
+
+@pytest.fixture(params=[0.0, 3600.0], ids=["a slow disk", "a quick disk"])
+def many(request, store, monkeypatch):
+    """Keys of one folder, so many that they are asked for together where the disk is slow."""
+    monkeypatch.setattr(local_files, "QUICK", request.param)
+    keys = [f"a/{number:04d}" for number in range(5 * local_files.TOGETHER)]
+    fill(store, *keys)
+    return keys
+
+
+def test_what_comes_of_each_of_many_is_told_in_their_order(store, many):
+    root = Path(store.root)
+    (root / many[100]).unlink()
+    (root / many[200]).unlink()
+    (root / many[200]).symlink_to(root / many[300])
+    (root / many[250]).unlink()
+    (root / many[250]).mkdir()
+    asked = [*many[:300], "a/none", *many[301:]]
+    outcomes = store.delete_many(asked)
+    assert [one.key for one in outcomes] == asked
+    others = {one.key: one.result for one in outcomes if one.result is not REMOVED}
+    assert others.keys() == {many[100], many[200], many[250], "a/none"}
+    assert everything(root) == ["a", many[200], many[250], many[300]]
+
+
+def test_of_many_nothing_goes_once_somebody_may_no_longer_remove(store, many):
+    """However many are on their way together: whoever looked last has looked before these."""
+    looks = []
+
+    def look():
+        looks.append(len(everything(Path(store.root))))
+        if looks[-1] <= len(many) // 2 + 1:
+            raise Conflict("no longer ours")
+
+    with pytest.raises(Conflict):
+        store.delete_many(many, between=look)
+    left = everything(Path(store.root))
+    assert len(left) == looks[-1]
+    assert left[1:] == many[len(many) - len(left) + 1 :]
+    assert max(before - after for before, after in pairwise(looks)) <= local_files.TOGETHER
+
+
+def test_of_many_none_is_on_its_way_once_the_folder_is_let_go(store, many, monkeypatch):
+    """After an error too: what has its number next is another folder."""
+    taken, close, under_way, seen = local_files._taken, os.close, [], []
+
+    def slowly(name, folder):
+        under_way.append(name)
+        found = taken(name, folder)
+        time.sleep(0.01)
+        under_way.remove(name)
+        return found
+
+    def closes(descriptor):
+        seen.append(len(under_way))
+        close(descriptor)
+
+    def breaks(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local_files, "_taken", slowly)
+    (Path(store.root) / many[local_files.TOGETHER + 1]).unlink()
+    monkeypatch.setattr("desilt.objects.local.attempt", breaks)
+    monkeypatch.setattr(os, "close", closes)
+    with pytest.raises(KeyboardInterrupt):
+        store.delete_many(many)
+    assert seen
+    assert not any(seen)
+    assert len(everything(Path(store.root))) > len(many) // 2
