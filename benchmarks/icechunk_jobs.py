@@ -140,7 +140,7 @@ def ours(place: str, before: datetime, *, processes: bool) -> dict[str, Callable
     from desilt.sweep.limits import Limits
 
     repository = open_uri(f"icechunk+file://{place}").repository
-    executor: Any = Processes() if processes else HERE
+    executor: Any = Processes(os.cpu_count() or 1) if processes else HERE
     sure = Limits(max_share=1.0, confirm=True, allow_empty=True)
     wish = Expiry(before, mode=repository.modes[0])
     expiring = expiration.job.request(repository, confirm=True, wish=wish, sizes=False)
