@@ -2,7 +2,6 @@
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,27 @@ from desilt.records.opening import open_records
 from icechunk_world import WRITES_BOTH, icechunk, zarr
 
 
+def in_directory(place):
+    """Storage for its library, and where it is for us."""
+    return icechunk.local_filesystem_storage(str(place)), f"file://{place}"
+
+
+def in_bucket(server, bucket, prefix="some/where"):
+    """The same; the environment must have the server's keys meanwhile."""
+    server.create_bucket(bucket)
+    storage = icechunk.s3_storage(
+        bucket=bucket,
+        prefix=prefix,
+        endpoint_url=server.endpoint,
+        access_key_id=server.access_key,
+        secret_access_key=server.secret_key,
+        region=server.region,
+        allow_http=True,
+        force_path_style=True,
+    )
+    return storage, f"s3://{bucket}/{prefix}"
+
+
 class IcechunkSubject:
     """A :class:`~desilt.testing.subject.Subject`: what is uploaded is an array of one chunk, in an open session.
 
@@ -22,17 +42,15 @@ class IcechunkSubject:
 
     shows_staged = False
 
-    def __init__(self, place, version, db):
-        self.root, self.shows_unreached = Path(place), version == 2
+    def __init__(self, storage, uri, version, db):
+        self.shows_unreached = version == 2
         config = icechunk.RepositoryConfig.default()
         config.inline_chunk_threshold_bytes = 0
         words = {"spec_version": version} if WRITES_BOTH else {}
-        self.repo = icechunk.Repository.create(
-            icechunk.local_filesystem_storage(str(self.root)), config=config, **words
-        )
+        self.repo = icechunk.Repository.create(storage, config=config, **words)
         self.clock = ManualClock(datetime.now(UTC))
-        self.db = db
-        self.repository = open_repository(open_store(str(self.root)), open_records(db), clock=self.clock)
+        self.store = open_store(uri)
+        self.repository = open_repository(self.store, open_records(db), clock=self.clock)
         self._sessions, self._aside = {}, {}
 
     def upload(self, branch, path, body):
@@ -57,8 +75,8 @@ class IcechunkSubject:
 
     def uploaded_as(self, path):
         store = self.repository.store
-        for snapshot in (self.root / "snapshots").iterdir():
-            path = nodes.fetch(store, snapshot.name).called(path)
+        for snapshot in self._below("snapshots/"):
+            path = nodes.fetch(store, snapshot).called(path)
         return path.removesuffix("/c/0")
 
     def commit(self, branch, message):
@@ -82,27 +100,31 @@ class IcechunkSubject:
 
     def lose_commit(self, commit):
         """In format 2 all commits are in one file, which is damaged instead."""
-        return self._without(self.root / "snapshots" / commit) if not self.shows_unreached else self._damaged("repo")
+        if self.shows_unreached:
+            return self._changed({"repo": self.store.get("repo")[:100]})
+        return self._changed({f"snapshots/{commit}": None})
 
     def lose_branches(self):
-        return self._without(self.root / ("repo" if self.shows_unreached else "refs"))
+        if self.shows_unreached:
+            return self._changed({"repo": None})
+        return self._changed({f"refs/{name}": None for name in self._below("refs/")})
 
     @contextmanager
-    def _without(self, path):
-        aside = path.rename(self.root.parent / f"{path.name}.lost")
+    def _changed(self, bodies):
+        """In the block, these objects are others, or (None) not there."""
+        whole = {key: self.store.get(key) for key in bodies}
+        self.store.delete_many([*bodies])
+        for key, body in bodies.items():
+            if body is not None:
+                self.store.put(key, [body])
         try:
             yield
         finally:
-            aside.rename(path)
+            for key, body in whole.items():
+                self.store.put(key, [body])
 
-    @contextmanager
-    def _damaged(self, name):
-        whole = (self.root / name).read_bytes()
-        (self.root / name).write_bytes(whole[: len(whole) // 2])
-        try:
-            yield
-        finally:
-            (self.root / name).write_bytes(whole)
+    def _below(self, folder):
+        return {key.removeprefix(folder) for batch in self.store.list(folder) for key in batch["key"].to_pylist()}
 
     def _chunks(self):
-        return {path.name for path in (self.root / "chunks").glob("*")}
+        return self._below("chunks/")

@@ -258,6 +258,29 @@ def test_what_somebody_holds_in_between_is_not_released(case):
         assert list(sample.world.repo.ancestry(snapshot_id=sample.made[6]))
 
 
+def test_whatever_else_the_file_says_stays_as_it_was(sample):
+    if sample.world.version == 1:
+        pytest.skip("format 1 has a file for each thing")
+    repo = sample.world.repo
+    repo.set_metadata({"owner": "ü", "nested": {"list": [1, 2], "nothing": None}})
+    repo.set_feature_flag("move_node", False)
+    before, log = repo.inspect_repo_info(), list(repo.ops_log())
+    expired(beside(sample), sample)
+    sample.world.reopen()
+    after = sample.world.repo.inspect_repo_info()
+    assert sample.world.repo.metadata == {"owner": "ü", "nested": {"list": [1, 2], "nothing": None}}
+    assert {one.name: one.setting for one in sample.world.repo.feature_flags()}["move_node"] is False
+    assert before.keys() == after.keys()
+    assert {name for name in before if before[name] != after[name]} == {"header", "snapshots", "latest_updates"}
+    now = list(sample.world.repo.ops_log())[1:]
+    assert [(one.kind, one.updated_at) for one in now] == [(one.kind, one.updated_at) for one in log]
+    assert now[0].backup_path in {path.name for path in (sample.world.root / "overwritten").iterdir()}
+    assert [one.backup_path for one in now][1:] == [one.backup_path for one in log][1:]
+    kept = {one["id"]: one for one in before["snapshots"]}
+    for one in after["snapshots"]:
+        assert {**one, "parent_id": None} == {**kept[one["id"]], "parent_id": None}
+
+
 def test_a_repository_that_may_only_be_read_is_not_written(sample):
     if sample.world.version == 1:
         pytest.skip("format 1 has no status")

@@ -17,6 +17,8 @@ from desilt.executors.executor import Nobody
 from desilt.lakefs.settings import find
 from desilt.lakefs.site import find_site
 from desilt.objects.local import LocalStore
+from desilt.repository.gate import Safety
+from desilt.repository.graced import GracedGate
 from exchanging import new_lake
 from lakefs_world import DAY, world
 
@@ -140,9 +142,13 @@ def test_a_branch_that_comes_to_need_an_old_commit_keeps_what_it_has(here, repla
     assert here.stored() == set(replaced)
 
 
-def test_purge_looks_again_what_is_held(here, replaced):
+@pytest.mark.parametrize("level", [Safety.GRACE, Safety.CONDITIONAL])
+def test_purge_looks_again_what_is_held(here, replaced, monkeypatch, level):
+    """Whatever is less than one transaction of ours lets somebody come to need what is in the trash."""
+    monkeypatch.setattr(GracedGate, "safety", level)
     rules(here, 15)
     report = here.api.gc.run(rules="server", confirm=True, max_share=1)
+    assert report.action == "trash"
     first = here.ask("GET", "refs", "main", "commits", amount=10)["results"][2]["id"]
     here.subject.branch("again", first)
     here.wait(10 * DAY)

@@ -14,7 +14,7 @@ from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.editing import TRIES, EditTurn
 from desilt.icechunk.layout import REPO
 from desilt.icechunk.repo_change import RepoChange
-from desilt.icechunk.repo_info import Availability
+from desilt.icechunk.repo_info import DELETE_TAG, Availability
 from desilt.icechunk.repo_writing import changed
 from desilt.objects import conditional
 from desilt.objects.conditional import ReadObject
@@ -48,7 +48,7 @@ def _read(turn: EditTurn) -> ReadObject:
 
 def _put(turn: EditTurn, file: ReadObject, whole: Snapshot, change: RepoChange) -> bool:
     """False: somebody moved refs, or ordered something to be kept."""
-    _refuse_unless_online(file.body)
+    _refuse_unless_allowed(file.body, change)
     now = turn.core.clock()
     name = backups.name_at(now)
     body = changed(file.body, change, at=microseconds(now), backup=name)
@@ -57,8 +57,11 @@ def _put(turn: EditTurn, file: ReadObject, whole: Snapshot, change: RepoChange) 
     return turn.still_counts(whole) and conditional.put_over(turn.core.store, file, body)
 
 
-def _refuse_unless_online(data: bytes) -> None:
-    state = repo_info.read(opened(data, AssetKind.REPO, REPO)).availability
-    if state is not Availability.ONLINE:
-        said = state.name.lower().replace("_", "-")
-        raise Conflict(f"this Icechunk repository is {said}; set its status to online in the library, and plan again")
+def _refuse_unless_allowed(data: bytes, change: RepoChange) -> None:
+    """What its owner has forbidden is not done; the library's own expiration does not ask whether tags may go."""
+    info = repo_info.read(opened(data, AssetKind.REPO, REPO))
+    if info.availability is not Availability.ONLINE:
+        state = info.availability.name.lower().replace("_", "-")
+        raise Conflict(f"this Icechunk repository is {state}; set its status to online in the library, and plan again")
+    if change.tags and DELETE_TAG in info.switched_off:
+        raise Conflict("deleting tags is switched off in this Icechunk repository; plan again without it")

@@ -16,6 +16,7 @@ from desilt.icechunk.history import refuse_without_refs
 from desilt.icechunk.layout import REFS, REPO
 from desilt.icechunk.repository import IcechunkHandle, IcechunkRepository
 from desilt.objects import open_store
+from desilt.objects.local import LocalStore
 from desilt.objects.opening import dated
 from desilt.objects.store import ObjectStore
 from desilt.records import elsewhere
@@ -48,7 +49,7 @@ def store_of(uri: str) -> ObjectStore:
 def open_repository(store: ObjectStore, records: Database, *, clock: Clock = system_clock) -> IcechunkRepository:
     """The repository that fills ``store``; with another clock, what we put into a directory is dated by it too."""
     try:
-        if clock is not system_clock:
+        if clock is not system_clock and isinstance(store, LocalStore):  # a bucket dates what the library puts itself
             store = dated(store, clock)
         return _opened(store, records, clock)
     except BaseException:

@@ -11,20 +11,22 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Any
 
-from desilt.icechunk.buffer import FlatTable, root
+from desilt.icechunk.buffer import FlatTable, number_at, root
 from desilt.icechunk.container import Asset, blaming, refuse_beyond
 from desilt.icechunk.ids import ID_BYTES, name_of
 from desilt.icechunk.states import metadata, moment
 from desilt.icechunk.values import flexbuffer
 from desilt.sstable.varint import Malformed
 
-SPEC, TAGS, BRANCHES, DELETED, SNAPSHOTS, STATUS, METADATA, UPDATES, BEFORE, CONFIG, _ON, _OFF, REPO_SLOTS = (
+SPEC, TAGS, BRANCHES, DELETED, SNAPSHOTS, STATUS, METADATA, UPDATES, BEFORE, CONFIG, _ON, OFF, REPO_SLOTS = (
     *range(12),
     12,
 )
 REF_SLOTS = 2
 ID, PARENT, FLUSHED, MESSAGE, SNAPSHOT_METADATA, PRUNED, INFO_SLOTS = *range(6), 6
 NO_PARENT = -1
+FLAG_BYTES = 2
+DELETE_TAG = 5  # a flag
 KNOWN = (2,)
 
 
@@ -59,6 +61,7 @@ class RepoInfo:
     availability: Availability
     metadata: Mapping[str, Any]
     config: Mapping[str, Any]
+    switched_off: frozenset[int]  # what may not be done there, by the library's numbers
 
 
 def read(asset: Asset) -> RepoInfo:
@@ -82,6 +85,7 @@ def read(asset: Asset) -> RepoInfo:
             Availability(status),
             metadata(table, METADATA, 2),
             _config(table),
+            _flags(table, OFF),
         )
 
 
@@ -113,6 +117,11 @@ def _refs(asset: Asset, table: FlatTable, slot: int, ids: list[str]) -> dict[str
         found[name] = ids[at]
         last = name
     return found
+
+
+def _flags(table: FlatTable, slot: int) -> frozenset[int]:
+    start, count = table.vector(slot, FLAG_BYTES) or (0, 0)
+    return frozenset(number_at(table.data, start + FLAG_BYTES * one, FLAG_BYTES) for one in range(count))
 
 
 def _config(table: FlatTable) -> Mapping[str, Any]:

@@ -76,6 +76,8 @@ class _Msgpack:
 NULL, INT, UINT, FLOAT, KEY, STRING, FAR_INT, FAR_UINT, FAR_FLOAT, MAP, VECTOR = range(11)
 INTS, UINTS, REALS, KEYS = range(11, 15)
 BLOB, BOOL, BOOLS = 25, 26, 36
+PAIRS = 16  # of numbers of one type; then three, then four
+SHORT_LISTS = {PAIRS + 3 * more + kind: (2 + more, (INT, UINT, FLOAT)[kind]) for more in range(3) for kind in range(3)}
 OF_ONE_TYPE = {INTS: INT, UINTS: UINT, REALS: FLOAT, KEYS: KEY, BOOLS: BOOL}
 
 
@@ -111,6 +113,9 @@ class _Flexbuffer:
             return self.pairs(there, inner, depth)
         if kind == VECTOR:
             return self.elements(there, inner, depth)
+        if kind in SHORT_LISTS:
+            count, of = SHORT_LISTS[kind]
+            return [self.value(there + one * inner, inner, of << 2, depth + 1) for one in range(count)]
         if kind in OF_ONE_TYPE:
             count, narrow = self.count(there, inner), OF_ONE_TYPE[kind] << 2
             return [self.value(there + one * inner, inner, narrow, depth + 1) for one in range(count)]

@@ -141,6 +141,24 @@ def test_values_of_msgpack(raw, value):
             msgpack(broken)
 
 
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("0102024401", [1, 2]),
+        ("010203035001", [1, 2, 3]),
+        ("04ff02030404080808082801", [-1, 2, 3, 4]),
+        ("0000c03f00002040084a01", [1.5, 2.5]),
+        ("050102030405053001", [1, 2, 3, 4, 5]),
+        ("0102000000006040000080bf0000004002110e4456042801", [[1, 2], [3.5, -1.0, 2.0]]),
+        ("020100029001", [True, False]),
+        ("610000002c01000070110100010d0101010d46022401", {"a": [300, 70000]}),
+    ],
+)
+def test_lists_of_numbers_are_read_as_the_library_writes_them(raw, value):
+    """Two, three or four of a type have types of their own, and no length."""
+    assert flexbuffer(bytes.fromhex(raw)) == value
+
+
 def test_values_of_flexbuffers_are_read_however_damaged_they_are():
     good = b"a\0b\0\x02\x05\x04\x02\x01\x02\x07\x08\x04\x04\x04\x24\x01"
     assert flexbuffer(good) == {"a": 7, "b": 8}

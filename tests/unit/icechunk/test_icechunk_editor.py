@@ -13,7 +13,7 @@ from desilt.icechunk import repo_info
 from desilt.icechunk.container import AssetKind, closed, opened
 from desilt.icechunk.core import IcechunkCore
 from desilt.icechunk.editor import IcechunkEditor
-from desilt.icechunk.forward import NewTable, Text, Vector, in_front
+from desilt.icechunk.forward import NewTable, Structs, Text, Vector, in_front
 from desilt.icechunk.history import history
 from desilt.icechunk.ids import ROOT
 from desilt.icechunk.operations import kept
@@ -129,17 +129,18 @@ class Scene:
 
     def others_tag(self, name, target):
         """Somebody else's change: a tag that is there by now, at ``target``, and a row in the log."""
-        data = self.store.get("repo")
-        asset = opened(data, AssetKind.REPO, "repo")
-        table, info = repo_info.root(asset.content), self.info
-        names = sorted([*info.tags, name])
-        index = [one.id for one in info.snapshots]
-        targets = {**info.tags, name: target}
+        info = self.info
+        index, targets = [one.id for one in info.snapshots], {**info.tags, name: target}
+        tags = [NewTable({0: Text(one), 1: index.index(targets[one]).to_bytes(4, "little")}) for one in sorted(targets)]
+        self.store.put("repo", [rebuilt(self, repo_info.TAGS, Vector(tags))])
 
-        tags = Vector([NewTable({0: Text(one), 1: index.index(targets[one]).to_bytes(4, "little")}) for one in names])
-        fields = {slot: kept(table, slot) for slot in range(1, repo_info.REPO_SLOTS)}
-        fields |= {0: table.raw(0, 1), repo_info.TAGS: tags}
-        self.store.put("repo", [closed(AssetKind.REPO, 2, in_front(NewTable(fields), asset.content))])
+
+def rebuilt(scene, slot, part):
+    """The file with another part."""
+    asset = opened(scene.store.get("repo"), AssetKind.REPO, "repo")
+    table = repo_info.root(asset.content)
+    fields = {one: kept(table, one) for one in range(1, repo_info.REPO_SLOTS)}
+    return closed(AssetKind.REPO, 2, in_front(NewTable({**fields, 0: table.raw(0, 1), slot: part}), asset.content))
 
 
 @pytest.fixture
@@ -235,16 +236,23 @@ def test_whoever_lost_the_lock_writes_nothing(scene):
 
 @pytest.mark.parametrize("state", [1, 2])
 def test_a_repository_that_is_not_online_is_left_alone(scene, state):
-    data = scene.store.get("repo")
-    asset = opened(data, AssetKind.REPO, "repo")
-    table = repo_info.root(asset.content)
-    fields = {slot: kept(table, slot) for slot in range(1, repo_info.REPO_SLOTS)}
-    fields |= {0: table.raw(0, 1), repo_info.STATUS: NewTable({0: bytes([state]), 1: bytes(8)})}
-    closed_one = closed(AssetKind.REPO, 2, in_front(NewTable(fields), asset.content))
+    closed_one = rebuilt(scene, repo_info.STATUS, NewTable({0: bytes([state]), 1: bytes(8)}))
     scene.store.put("repo", [closed_one])
     with pytest.raises(Conflict, match=r"this Icechunk repository is (read-only|offline); set its status"):
         scene.edit()
     assert scene.store.get("repo") == closed_one
+
+
+def test_tags_stay_where_deleting_them_is_switched_off(scene):
+    scene.store.put("repo", [rebuilt(scene, repo_info.OFF, Structs([b"\x04\x00", b"\x05\x00"]))])
+    assert scene.info.switched_off == {4, 5}
+    before = scene.store.get("repo")
+    with pytest.raises(Conflict, match="deleting tags is switched off"):
+        scene.without_refs()
+    scene.edit()
+    assert scene.info.tags
+    assert scene.info.switched_off == {4, 5}
+    assert before != scene.store.get("repo")
 
 
 def test_main_never_goes_and_other_refs_do_where_they_are_as_they_were_seen(scene):
