@@ -16,25 +16,27 @@ from desilt.cache.ranges import CACHED
 from desilt.columns.schemas import MOMENT
 from desilt.errors import DamagedAsset
 from desilt.icechunk import manifest, states
-from desilt.icechunk.ids import names_of
+from desilt.icechunk.ids import NAME, names_of
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
-from desilt.icechunk.manifest import KIND_NAMES, NATIVE, ManifestFile
+from desilt.icechunk.manifest import KIND_NAMES, NATIVE, VIRTUAL, ManifestFile
 from desilt.icechunk.nodes import INDEX
 from desilt.icechunk.states import ListedManifest, SnapshotFile
+from desilt.inventory.listing import stored_at
 from desilt.objects.store import ObjectStore
 from desilt.sstable.values import RangeData
 
 MOST = np.uint64(2**62)  # bytes of an object
+FEW = 1_000  # chunks that are asked for one by one
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestDecoder:
-    """What manifests refer to among the chunks of the repository; inline and virtual ones are no objects of it."""
+    """What manifests refer to among the chunks of the repository; inline ones are no objects of it."""
 
     folder: str = MANIFESTS
 
     def entries(self, store: ObjectStore, _prefix: str, some: Sequence[RangeData], first: int) -> pa.Table:
-        found = [entries_of(manifest.fetch(store, as_listed(one)), first + at) for at, one in enumerate(some)]
+        found = [entries_of(store, manifest.fetch(store, as_listed(one)), first + at) for at, one in enumerate(some)]
         return pa.concat_tables([CACHED.empty_table(), *found])
 
 
@@ -63,13 +65,20 @@ def as_listed(one: RangeData) -> ListedManifest:
     return ListedManifest(one.id, one.estimated_size, one.count)
 
 
-def entries_of(found: ManifestFile, owner: int) -> pa.Table:
-    """Its native references, as CACHED; an object is as large as they tell, and nobody tells when it was made."""
-    rows = manifest.references(found)
-    rows = rows.filter(pc.equal(rows["kind"].cast(pa.string()), KIND_NAMES[NATIVE])).combine_chunks()
+def entries_of(store: ObjectStore, found: ManifestFile, owner: int) -> pa.Table:
+    """Its native references, as CACHED, and virtual ones that lead into the repository all the same.
+
+    An object is as large as they tell, and nobody tells when it was made.
+    """
+    rows = manifest.references(found, locations=bool((found.kinds == VIRTUAL).any()))
+    kinds = rows["kind"].cast(pa.string())
+    native, virtual = (rows.filter(pc.equal(kinds, KIND_NAMES[one])).combine_chunks() for one in (NATIVE, VIRTUAL))
+    own = inside(store, column(virtual, "location"))
+    addresses = pc.binary_join_element_wise(CHUNKS, names_of(column(native, "chunk")), "")
+    rows = pa.concat_tables([native, virtual.filter(own.is_valid())]).combine_chunks()
     return pa.table(
         [
-            pc.binary_join_element_wise(CHUNKS, names_of(column(rows, "chunk")), ""),
+            pa.concat_arrays([addresses, own.drop_null()]),
             pa.array(np.full(rows.num_rows, owner, np.int32)),
             paths(rows).cast(pa.binary()),
             sizes(rows, found.asset.name),
@@ -77,6 +86,25 @@ def entries_of(found: ManifestFile, owner: int) -> pa.Table:
         ],
         schema=CACHED,
     )
+
+
+def inside(store: ObjectStore, locations: pa.StringArray) -> pa.StringArray:
+    """The chunks of the repository that virtual references lead to; null for those that lead elsewhere.
+
+    One place has many spellings, and an id is nobody else's: whatever ends in the name of a chunk that is there
+    means it.
+    """
+    names = pc.struct_field(pc.extract_regex(locations, rf"(?:^|/){CHUNKS}(?P<id>{NAME})$"), "id")
+    if not names.null_count < len(names):
+        return pa.nulls(len(names), pa.string())
+    wanted = pc.unique(names.drop_null())
+    if len(wanted) <= FEW:
+        there = [name for name in wanted.to_pylist() if stored_at(store, f"{CHUNKS}{name}") is not None]
+    else:
+        listed = (pc.replace_substring_regex(batch["key"], f"^{CHUNKS}", "") for batch in store.list(CHUNKS))
+        there = [name for some in listed for name in some.filter(pc.is_in(some, value_set=wanted)).to_pylist()]
+    ours = pc.is_in(names, value_set=pa.array(there, pa.string()))
+    return pc.if_else(ours, pc.binary_join_element_wise(CHUNKS, names, ""), pa.scalar(None, pa.string()))
 
 
 def paths(rows: pa.Table) -> pa.StringArray:

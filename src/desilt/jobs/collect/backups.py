@@ -9,6 +9,7 @@ from desilt.domain.times import SECOND
 from desilt.errors import BadRequest
 from desilt.jobs.collect.folder import listed, written
 from desilt.jobs.collect.options import Options
+from desilt.jobs.collect.spared import Spared
 from desilt.jobs.counts import Counts
 from desilt.jobs.job import Work
 from desilt.repository.assets import Assets
@@ -17,7 +18,7 @@ from desilt.runs.steps import Action
 BACKUPS = "backups"
 
 
-def going(work: Work[Options], assets: Assets) -> Counts:
+def going(work: Work[Options], assets: Assets, spared: Spared) -> Counts:
     """Those older than was asked for, by the store's clock and by the time in their names."""
     if (age := work.options.backups_older_than) is None:
         return Counts()
@@ -25,7 +26,7 @@ def going(work: Work[Options], assets: Assets) -> Counts:
         raise BadRequest("--backups-older-than moves copies of history to the trash, and no further; pass --to trash")
     before = (work.run.now - age).replace(microsecond=0)
     files = listed(work.repository, assets.folders.backups, f"older than {age}, and asked for")
-    rows = files.going((), before)
+    rows = files.going(spared.ids(assets.folders.backups), before)
     named = (assets.named_at(address) for address in rows["address"].to_pylist())
     old = [at is not None and at < before - SECOND for at in named]
     return written(work, BACKUPS, rows.filter(pa.array(old, pa.bool_())))
