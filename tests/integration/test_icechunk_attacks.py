@@ -4,13 +4,14 @@ import subprocess
 from datetime import timedelta
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from desilt.errors import BadRequest, Conflict
+from desilt.errors import BadRequest, Conflict, MissingAsset
 from desilt.executors.executor import HERE
-from desilt.icechunk import refs, states
+from desilt.icechunk import refs, states, tables
 from desilt.icechunk.history import history
-from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
+from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS, TRANSACTIONS
 from desilt.jobs.expire.job import job as expire
 from desilt.jobs.runner import run
 from desilt.jobs.trash import bring_back
@@ -137,6 +138,34 @@ def expire_all(repository):
     run(expire, repository, HERE, asked, ALL)
 
 
+@pytest.mark.parametrize("few", [0, 1_000], ids=["listed", "asked for one by one"])
+def test_whatever_ends_in_the_id_of_a_chunk_that_is_there_leads_to_it(world, monkeypatch, few):
+    """One place has many spellings."""
+    monkeypatch.setattr(tables, "FEW", few)
+    ours, other = min(world.files("chunks")), "0" * 20
+    places = [f"s3://b/p/chunks/{ours}", f"vcc://own/chunks//{ours}", ours, f"chunks/{other}", f"a{ours}", f"{ours}/b"]
+    found = tables.inside(world.store, pa.array([*places, None], pa.string()))
+    assert found.to_pylist() == [f"{CHUNKS}{ours}"] * 3 + [None] * 4
+    assert tables.inside(world.store, pa.array([], pa.string())).to_pylist() == []
+
+
+# ---- logs
+
+
+def test_a_plan_names_no_log_that_a_snapshot_has_taken_over(second):
+    """The library asks for it where two snapshots are compared."""
+    for number in range(3):
+        second.commit(f"main {number}", a=np.arange(6) + number)
+    second.repo.expire_snapshots(next(second.repo.ancestry(branch="main")).written_at)
+    make_old(second.root)
+    taken_over = {log for logs in history(second.store).pruned.values() for log in logs}
+    assert len(taken_over) > 2
+    with desilt_on(second.root) as repository:
+        named = rows_of(repository, planned(repository).run)
+    assert not {f"{TRANSACTIONS}{log}" for log in taken_over} & named
+    assert {f"{SNAPSHOTS}{name}" for name in second.lost} <= named
+
+
 # ---- orders
 
 
@@ -172,6 +201,24 @@ def test_copies_of_history_stay_where_somebody_ordered_it_or_brought_them_back(s
         swept(repository, made.run)
     assert kept.exists()
     assert back.exists()
+
+
+def test_the_newest_copy_stays_and_tells_that_there_was_a_list(first):
+    """Refs that an upgrade left behind would else be believed, once the list is lost: of a past that is over."""
+    first.upgrade()
+    second = first.commit("of format 2", c=np.arange(6))
+    for path in [*(first.root / "overwritten").iterdir()]:
+        kind, left, name = path.name.rsplit(".", 2)
+        path.rename(path.with_name(f"{kind}.{int(left) + 365 * 86_400_000}.{name}"))
+    make_old(first.root)
+    whole = needs(first, second)
+    with desilt_on(first.root) as repository:
+        collected(repository, older_than=DAY, backups_older_than=30 * DAY)
+    (first.root / "repo").unlink()
+    assert (first.root / "refs" / "branch.main" / "ref.json").exists()
+    with pytest.raises(MissingAsset, match="repo"), desilt_on(first.root) as repository:
+        collected(repository, action="delete")
+    assert there(first, whole) == whole
 
 
 # ---- an upgrade meanwhile

@@ -91,10 +91,9 @@ def entries_of(store: ObjectStore, found: ManifestFile, owner: int) -> pa.Table:
 def inside(store: ObjectStore, locations: pa.StringArray) -> pa.StringArray:
     """The chunks of the repository that virtual references lead to; null for those that lead elsewhere.
 
-    One place has many spellings, and an id is nobody else's: whatever ends in the name of a chunk that is there
-    means it.
+    One place has many spellings, and an id is nobody else's: whatever ends in that of a chunk that is there means it.
     """
-    names = pc.struct_field(pc.extract_regex(locations, rf"(?:^|/){CHUNKS}(?P<id>{NAME})$"), "id")
+    names = pc.struct_field(pc.extract_regex(locations, rf"(?:^|/)(?P<id>{NAME})$"), "id")
     if not names.null_count < len(names):
         return pa.nulls(len(names), pa.string())
     wanted = pc.unique(names.drop_null())
