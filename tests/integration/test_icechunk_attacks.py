@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from desilt.errors import BadRequest, Conflict, MissingAsset
+from desilt.errors import BadRequest, Conflict, Dangling, MissingAsset
 from desilt.executors.executor import HERE
 from desilt.icechunk import refs, states, tables
 from desilt.icechunk.history import history
@@ -16,7 +16,9 @@ from desilt.jobs.expire.job import job as expire
 from desilt.jobs.runner import run
 from desilt.jobs.trash import bring_back
 from desilt.objects import open_store
+from desilt.records import locks
 from desilt.records.holds import HoldKind
+from desilt.repository.snapshot import Revision
 from icechunk_collecting import (
     ALL,
     collected,
@@ -221,6 +223,36 @@ def test_the_newest_copy_stays_and_tells_that_there_was_a_list(first):
     assert there(first, whole) == whole
 
 
+# ---- the way back
+
+
+def test_what_others_have_put_into_the_place_of_what_went_is_not_written_over(world):
+    """As who restores a repository from a copy does; the trash has the same, or what is worth no more."""
+    with desilt_on(world.root) as repository:
+        report = collected(repository)
+        went = world.root / SNAPSHOTS / world.lost[0]
+        assert not went.exists()
+        went.write_bytes(b"of others")
+        bring_back(repository, HERE, report.run)
+        assert went.read_bytes() == b"of others"
+        assert (world.root / SNAPSHOTS / world.lost[1]).exists()
+
+
+def test_a_young_snapshot_whose_past_is_gone_stops_it(world):
+    """In format 1 it says itself what it descends from; in format 2 nobody asks."""
+    (world.root / SNAPSHOTS / world.lost[1]).touch()
+    (world.root / SNAPSHOTS / world.lost[0]).unlink()
+    before = files(world.root)
+    with desilt_on(world.root) as repository:
+        if world.version == 1:
+            with pytest.raises(MissingAsset, match=world.lost[0]):
+                planned(repository, older_than=DAY)
+        else:
+            with pytest.raises(Dangling, match=world.lost[0]):  # which the list has
+                planned(repository, older_than=DAY)
+    assert files(world.root) == before
+
+
 # ---- an upgrade meanwhile
 
 
@@ -233,7 +265,11 @@ def test_whoever_opened_it_before_an_upgrade_opens_it_again(first):
         make_old(first.root)
         before = files(first.root)
         with pytest.raises(Conflict, match="upgraded"):
-            collected(repository, action="delete")
+            planned(repository, action="delete")
+        with locks.held(repository.records, repository.uid, run="run") as lock:
+            since, now = Revision(1, "any"), repository.clock()
+            with pytest.raises(Conflict, match="upgraded"):
+                repository.editor.take(lock, "run", first.lost, since, now, None)
         assert files(first.root) == before
     with desilt_on(first.root) as repository:
         collected(repository, action="delete")

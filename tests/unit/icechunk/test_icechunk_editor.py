@@ -225,6 +225,23 @@ def test_what_somebody_holds_in_the_last_moment_is_decided_again(scene):
     assert gone in {one.id for one in scene.info.snapshots}
 
 
+def test_what_somebody_holds_leaves_no_list_whatever_is_wanted(scene):
+    """Nor does what it descends from."""
+    below = line(scene.info, scene.info.branches["main"])
+    top, gone, root = below[0], below[1:-1], below[-1]
+    with scene.core.records.write() as tx:
+        number = revisions.order(tx, "uid", now=system_clock())
+        holds.add(tx, "uid", Hold("h1", HoldKind.REF, gone[0], "because", system_clock(), None, number))
+
+    def decide(seen):
+        assert seen.commits.keys() >= set(below)
+        return Edits([(top, (gone[0],), (root,))], [], released=frozenset(gone))
+
+    scene.editor.edit(scene.lock, scene.since, scene.reliance, decide)
+    assert {one.id for one in scene.info.snapshots} >= set(below)
+    assert {one.id: one.parent for one in scene.info.snapshots}[top] == root
+
+
 def test_whoever_lost_the_lock_writes_nothing(scene):
     data = scene.store.get("repo")
     with scene.core.records.write() as tx:

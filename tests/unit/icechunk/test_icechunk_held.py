@@ -1,5 +1,6 @@
 """What holds a file at the moment of removal: what any ref reaches by then, and what is young; the rest may go."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pytest
 
 import icechunk_world
 from desilt.columns.schemas import MOMENT, PLAN
-from desilt.errors import DamagedAsset, DamagedRun, Unreadable, WentBack
+from desilt.errors import Conflict, DamagedAsset, DamagedRun, Unreadable, WentBack
 from desilt.executors.executor import HERE
 from desilt.icechunk.held import IcechunkHeld
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS, TRANSACTIONS
@@ -20,6 +21,7 @@ from desilt.records.removals import State
 from desilt.repository.gate import Batch, Reliance
 from desilt.repository.sealed import Sealed, seal
 from desilt.repository.snapshot import Revision
+from desilt.testing.faults import Proxy
 from icechunk_world import natives
 
 RUN = "62000000000000-00000001"
@@ -139,6 +141,30 @@ def test_an_order_holds_a_snapshot_that_nothing_reaches_and_one_chunk(world, rep
     assert of(looked(repository, taken=taken), repository, files.every) == files.every
     repository.orders.lift(order.id)
     assert of(looked(repository, taken=taken), repository, files.every) == set()
+
+
+def test_an_order_that_comes_while_history_is_read_holds_all_the_same(repository, world, lost):
+    """Else it would count as one that was looked at, and nobody would look again."""
+    files, taken, real = Files(world, lost), sealed(repository, lost), repository.store
+    waiting = [lambda: repository.orders.add(HoldKind.REF, lost, reason="x", until=None)]
+    if world.version == 2:
+        world.repo.expire_snapshots(repository.clock() + DAY)  # it is in no list any more, but there
+
+    class Late(Proxy):
+        def get(self, key, **words):
+            if key == "repo" and waiting:
+                waiting.pop()()
+            return self._real.get(key, **words)
+
+        def __getattr__(self, name):
+            return getattr(self._real, name)
+
+    since = revision(repository)
+    core = replace(repository._core, store=Late(real, None))
+    held = IcechunkHeld(core, RUN, since, relies_on(repository, taken=taken), clock=lambda: 0.0)
+    held.catch_up()
+    assert not waiting
+    assert of(held, repository, files.every) == files.every
 
 
 def test_a_held_snapshot_whose_file_is_gone_stops_everything_and_says_which_hold(world, repository, lost):
@@ -310,3 +336,40 @@ def test_what_another_run_failed_at_is_in_nobodys_way(repository, lock):
         stone = removals.Tombstone(f"snapshots/{NAMES[0]}", "another", "x", repository.clock(), state=State.FAILED)
         removals.condemn(tx, repository.uid, [stone])
     assert condemned(repository, lock, 0, f"chunks/{NAMES[1]}") == {}
+
+
+def chunk_files(world):
+    """Two that nothing refers to."""
+    for name in NAMES[:2]:
+        (world.root / "chunks" / name).parent.mkdir(exist_ok=True)
+        (world.root / "chunks" / name).write_bytes(b"of nobody")
+    return [f"chunks/{name}" for name in NAMES[:2]]
+
+
+def states_of(repository):
+    with repository.records.read() as tx:
+        return {one.address: one.state for one in removals.of_run(tx, repository.uid, RUN)}
+
+
+@pytest.mark.usefixtures("lost")
+def test_of_a_batch_that_was_cut_off_stays_what_came_to_be_held_since(world, repository, lock):
+    kept, other = chunk_files(world)
+    assert condemned(repository, lock, 0, kept, other) == {}
+    repository.orders.add(HoldKind.ADDRESS, kept, reason="x", until=None)
+    for _ in range(2):
+        assert condemned(repository, lock, 0, kept, other).keys() == {kept}
+        assert states_of(repository) == {kept: State.RESTORED, other: State.CONDEMNED}
+
+
+@pytest.mark.usefixtures("lost")
+def test_what_comes_to_be_held_while_its_batch_is_removed_stops_it(world, repository, lock):
+    kept, other = chunk_files(world)
+    trusted, since = relies_on(repository), revision(repository)
+    batch = Batch(RUN, 0, rows(repository, [kept, other]), since)
+    assert repository.gate.condemn(batch, repository.gate.held(RUN, since, trusted), trusted, lock) == {}
+    repository.gate.sure(batch, lock)
+    repository.orders.add(HoldKind.ADDRESS, kept, reason="x", until=None)
+    with pytest.raises(Conflict, match=kept):
+        repository.gate.sure(batch, lock)
+    (world.root / kept).unlink()
+    repository.gate.sure(batch, lock)  # it is too late for it, and the rest may go
