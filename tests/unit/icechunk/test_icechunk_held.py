@@ -1,5 +1,6 @@
 """What holds a file at the moment of removal: what any ref reaches by then, and what is young; the rest may go."""
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -103,8 +104,8 @@ def test_what_a_ref_reaches_is_held_with_all_that_it_consists_of(world, reposito
 
 
 def test_whatever_a_ref_is_put_onto_is_held_from_the_next_look_on(world, repository, lost):
-    time = iter(range(0, 10_000, 100))
-    held = looked(repository, taken=sealed(repository, lost), clock=lambda: next(time))
+    moments = iter(range(0, 10_000, 100))
+    held = looked(repository, taken=sealed(repository, lost), clock=lambda: next(moments))
     files = Files(world, lost)
     assert of(held, repository, files.every) == set()
     world.repo.create_branch("again", lost)
@@ -141,6 +142,20 @@ def test_an_order_holds_a_snapshot_that_nothing_reaches_and_one_chunk(world, rep
     assert of(looked(repository, taken=taken), repository, files.every) == files.every
     repository.orders.lift(order.id)
     assert of(looked(repository, taken=taken), repository, files.every) == set()
+
+
+def test_an_order_that_lapses_after_the_plan_holds_until_all_is_swept(world, repository, lost):
+    """By either clock: that of the plan, or this one."""
+    until = repository.clock() + timedelta(seconds=0.3)
+    repository.orders.add(HoldKind.REF, lost, reason="x", until=until)
+    planned, since = repository.clock(), revision(repository)
+    time.sleep(0.4)
+    assert repository.clock() > until
+    taken = sealed(repository, lost)
+    for at, expected in ((planned, Files(world, lost).every), (repository.clock(), set())):
+        held = IcechunkHeld(repository._core, RUN, since, Reliance(at, at, taken=taken), clock=lambda: 0.0)
+        held.catch_up()
+        assert of(held, repository, Files(world, lost).every) == expected
 
 
 def test_an_order_that_comes_while_history_is_read_holds_all_the_same(repository, world, lost):
