@@ -31,7 +31,7 @@ from icechunk_editing import (
     opened,
     planned,
 )
-from icechunk_world import FORMATS, WHERE_BOTH, World
+from icechunk_world import FORMATS, WHERE_BOTH, WRITES_BOTH, World
 
 CASES = [(1, "design"), (1, "v1"), (2, "design"), (2, "v2")]
 
@@ -247,6 +247,30 @@ def test_a_branch_that_moves_before_it_is_deleted_stays(case):
     report = swept_while(sample, lambda: sample.commit(15, "stale"), **words)
     assert report.refs == {"stale": "kept: it is not expired any more"}
     assert sample.lines()["stale"].startswith("15,")
+
+
+def test_a_branch_stays_where_somebody_holds_anything_in_between(case):
+    """It may reach what is held; in a directory nobody is seen who comes right before the one write of format 2."""
+    sample, mode = case
+    if sample.world.version == 2:
+        pytest.skip("of format 1, where branches go after all else")
+    sample.world.repo.create_branch("stale", sample.made[4])
+    other = beside(sample)
+    words = {"mode": mode, "delete_expired_branches": True}
+    report = swept_while(sample, lambda: holds.hold(other, HoldKind.REF, sample.made[2], reason="because"), **words)
+    assert report.refs == {"stale": "kept: a hold was made since, on a commit that it may reach"}
+    assert "stale" in sample.lines()
+
+
+def test_after_an_upgrade_in_between_nothing_more_is_written(case):
+    sample, mode = case
+    if sample.world.version == 2 or not WRITES_BOTH:
+        pytest.skip("of format 1, where the library writes both")
+    before = {path.name: path.read_bytes() for path in (sample.world.root / "snapshots").iterdir()}
+    with pytest.raises(Conflict, match="upgraded"):
+        swept_while(sample, sample.world.upgrade, mode=mode)
+    after = {path.name: path.read_bytes() for path in (sample.world.root / "snapshots").iterdir()}
+    assert sum(before[name] != after[name] for name in before) == 1  # which was under way
 
 
 def test_what_somebody_holds_in_between_is_not_released(case):

@@ -14,7 +14,7 @@ from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.editing import TRIES, EditTurn
 from desilt.icechunk.layout import REPO
 from desilt.icechunk.repo_change import RepoChange
-from desilt.icechunk.repo_info import DELETE_TAG, Availability
+from desilt.icechunk.repo_info import DELETE_TAG, refuse_unless_online
 from desilt.icechunk.repo_writing import changed
 from desilt.objects import conditional
 from desilt.objects.conditional import ReadObject
@@ -60,8 +60,6 @@ def _put(turn: EditTurn, file: ReadObject, whole: Snapshot, change: RepoChange) 
 def _refuse_unless_allowed(data: bytes, change: RepoChange) -> None:
     """What its owner has forbidden is not done; the library's own expiration does not ask whether tags may go."""
     info = repo_info.read(opened(data, AssetKind.REPO, REPO))
-    if info.availability is not Availability.ONLINE:
-        state = info.availability.name.lower().replace("_", "-")
-        raise Conflict(f"this Icechunk repository is {state}; set its status to online in the library, and plan again")
+    refuse_unless_online(info.availability)
     if change.tags and DELETE_TAG in info.switched_off:
         raise Conflict("deleting tags is switched off in this Icechunk repository; plan again without it")

@@ -62,9 +62,10 @@ class IcechunkEditor:
 
         Nobody writes down there when a ref left a commit, so of ``released_since`` only holds that lapsed are known.
         """
-        if self._core.format == 1:
-            return
         turn = EditTurn(self._core, lock, run, since, Reliance(at, at), self._pause)
+        if self._core.format == 1:
+            edited_files.refuse_upgraded(turn)
+            return
 
         def change(whole: Snapshot) -> RepoChange | None:
             turn.check()

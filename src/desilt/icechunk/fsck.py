@@ -125,7 +125,7 @@ def _manifest(
     """All references of one manifest laid against what is stored."""
     try:
         found = manifest.fetch(core.store, listed)
-        rows = entries_of(found, 0)
+        rows = entries_of(core.store, found, 0)
     except DamagedAsset as fault:
         _blame(notes, fault)
         return

@@ -24,6 +24,7 @@ from desilt.executors.executor import HERE
 from desilt.icechunk import seen
 from desilt.icechunk.core import IcechunkCore
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS, TRANSACTIONS
+from desilt.icechunk.repo_info import refuse_unless_online
 from desilt.icechunk.seen import Looked
 from desilt.icechunk.source import IcechunkSource
 from desilt.records import holds, revisions
@@ -66,6 +67,7 @@ class IcechunkHeld:
             return
         began = self._clock()
         looked = seen.look(self._core, min(self._relies_on.at, self._core.clock()))
+        refuse_unless_online(looked.found.availability)
         with self._core.records.read() as tx:
             known = revisions.at(tx, self._core.uid, self._since.number)
             if known is None or known.mark != self._since.mark:

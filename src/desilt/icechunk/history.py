@@ -20,7 +20,7 @@ from desilt.icechunk.brought import Brought
 from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
 from desilt.icechunk.refs import RefFiles
-from desilt.icechunk.repo_info import RepoInfo
+from desilt.icechunk.repo_info import Availability, RepoInfo
 from desilt.icechunk.states import SnapshotFile
 from desilt.objects.store import ObjectStore
 from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
@@ -53,21 +53,31 @@ class IcechunkHistory:
     deleted_tags: frozenset[str]
     pruned: Mapping[str, tuple[str, ...]]  # by snapshot, where there are any: others whose logs it needs
     files: Mapping[str, SnapshotFile]  # those that were read: in format 1 all, in 2 what is held and in no list
+    availability: Availability = Availability.ONLINE  # which format 1 always is
 
 
 def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
     """All that refs reach, and refs; and with what they descend from, the snapshots that people want kept ``also``."""
-    try:
-        data = store.get(REPO)
-    except NotFound:
-        return _of_files(store, also)
+    if (data := _repo(store)) is None:
+        found = _of_files(store, also)
+        if (data := _repo(store)) is None:
+            return found
+        # else it was upgraded meanwhile, which takes refs away that are in there from then on
     info = repo_info.read(opened(data, AssetKind.REPO, REPO))
     mark = hashlib.sha256(data).hexdigest()
     pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
     known = {one.id for one in info.snapshots}
     expired = {name: replace(states.fetch(store, name), parent=None) for name in sorted(set(also) - known)}
     listed: list[AnySnapshot] = [*info.snapshots, *expired.values()]
-    return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired)
+    return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired, info.availability)
+
+
+def _repo(store: ObjectStore) -> bytes | None:
+    """The file that format 1 has not."""
+    try:
+        return store.get(REPO)
+    except NotFound:
+        return None
 
 
 def _of_files(store: ObjectStore, also: Iterable[str]) -> IcechunkHistory:

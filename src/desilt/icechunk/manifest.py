@@ -72,6 +72,11 @@ class ManifestFile:
         rows: Ints = np.flatnonzero(self.kinds == NATIVE)
         return rows
 
+    @property
+    def compressed(self) -> bool:
+        """Whether there are locations that only the dictionary of their own manifest can tell."""
+        return bool(self.refs.has(COMPRESSED).any())
+
 
 def fetch(store: ObjectStore, listed: ListedManifest) -> ManifestFile:
     """The manifest that a snapshot lists, with as many references as it says."""

@@ -6,13 +6,17 @@ from desilt.errors import BadRequest, NotFound
 from desilt.icechunk import seen, states
 from desilt.icechunk.core import PREFIX, IcechunkCore
 from desilt.icechunk.ids import NAME
-from desilt.icechunk.layout import SNAPSHOTS
+from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS
 from desilt.inventory.listing import stored_at
 from desilt.records.holds import HoldKind
 from desilt.repository.ordered import GracedOrders
 
 NO_PREFIXES = (
     "an Icechunk repository has no paths that could be kept apart; hold the branch, tag or snapshot with --ref instead"
+)
+
+NO_PARTS = (
+    "kept alone, it would be of no use to anybody; hold the branch, tag or snapshot that has it, with --ref instead"
 )
 
 
@@ -28,6 +32,8 @@ class IcechunkOrders(GracedOrders):
         core = self._core
         if kind is HoldKind.PREFIX:
             raise BadRequest(NO_PREFIXES)
+        if kind is HoldKind.ADDRESS and value.startswith((SNAPSHOTS, MANIFESTS)):
+            raise BadRequest(NO_PARTS)
         if kind is HoldKind.ADDRESS:
             if stored_at(core.store, PREFIX + value) is None:
                 raise NotFound("object", value, "write chunks/ID, as `desilt explain` shows it for a path")

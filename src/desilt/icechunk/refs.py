@@ -19,7 +19,8 @@ from desilt.objects.store import ObjectStore
 from desilt.sstable.varint import Malformed
 
 KEY = re.compile(rf"{REFS}(branch|tag)\.([^/]+)/ref\.json(\.deleted)?")
-UNFINISHED = re.compile(rf"{REFS}[^/]+/ref\.json(\.deleted)?#[0-9]+")  # what a crash leaves in a directory
+UNFINISHED = re.compile(rf"{REFS}[^/]+/(?:ref\.json(?:\.deleted)?#[0-9]+|[0-9a-f]{{16}}\.partial)")
+"""What a crash leaves in a directory: of the library, or of desilt."""
 TRIES = 5
 
 

@@ -11,6 +11,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Any
 
+from desilt.errors import Conflict
 from desilt.icechunk.buffer import FlatTable, number_at, root
 from desilt.icechunk.container import Asset, blaming, refuse_beyond
 from desilt.icechunk.ids import ID_BYTES, name_of
@@ -62,6 +63,13 @@ class RepoInfo:
     metadata: Mapping[str, Any]
     config: Mapping[str, Any]
     switched_off: frozenset[int]  # what may not be done there, by the library's numbers
+
+
+def refuse_unless_online(found: Availability) -> None:
+    """What its owner has closed, nobody changes; its library neither expires nor collects anything there, either."""
+    if found is not Availability.ONLINE:
+        state = found.name.lower().replace("_", "-")
+        raise Conflict(f"this Icechunk repository is {state}; set its status to online in the library, and plan again")
 
 
 def read(asset: Asset) -> RepoInfo:

@@ -19,7 +19,7 @@ from desilt.columns.pins import POINTERS
 from desilt.domain.history import Commit
 from desilt.domain.reason import Reason
 from desilt.domain.run import Run
-from desilt.errors import BadRequest
+from desilt.errors import BadRequest, Conflict
 from desilt.executors.executor import Executor
 from desilt.icechunk import nodes, seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
@@ -48,6 +48,8 @@ class IcechunkSource:
 
     def snapshot(self, now: datetime, *, uses: bool = False) -> Snapshot:
         looked = seen.look(self._core, now)
+        if looked.found.format != self._core.format:
+            raise Conflict("this Icechunk repository was upgraded since it was opened; open it again, and plan again")
         self.know(looked.found)
         return seen.with_uses(looked.seen) if uses else looked.seen
 
@@ -105,8 +107,8 @@ class IcechunkSource:
         return SnapshotLists(self._core.store).metarange(commit.metarange)
 
     def rows_of(self, table: RangeData) -> pa.RecordBatch:
-        """Its native references: of others, nothing lies in the repository."""
-        found = entries_of(fetch(self._core.store, as_listed(table)), 0)
+        """Its references to what lies in the repository."""
+        found = entries_of(self._core.store, fetch(self._core.store, as_listed(table)), 0)
         columns = {"path": found["path"], "address": found["address"], "size": found["size_bytes"]}
         rows = [
             columns[field.name].cast(field.type).combine_chunks()

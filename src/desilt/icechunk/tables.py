@@ -19,20 +19,22 @@ from desilt.errors import DamagedAsset, UnknownAsset
 from desilt.icechunk import manifest, states
 from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.fetching import all_got, each
-from desilt.icechunk.ids import names_of
+from desilt.icechunk.ids import NAME, names_of
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
-from desilt.icechunk.manifest import KIND_NAMES, NATIVE, ManifestFile
+from desilt.icechunk.manifest import KIND_NAMES, NATIVE, VIRTUAL, ManifestFile
 from desilt.icechunk.nodes import INDEX
 from desilt.icechunk.states import ListedManifest, SnapshotFile
+from desilt.inventory.listing import stored_at
 from desilt.objects.store import ObjectStore
 from desilt.sstable.values import RangeData
 
 MOST = np.uint64(2**62)  # bytes of an object
+FEW = 1_000  # chunks that are asked for one by one
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestDecoder:
-    """What manifests refer to among the chunks of the repository; inline and virtual ones are no objects of it."""
+    """What manifests refer to among the chunks of the repository; inline ones are no objects of it."""
 
     folder: str = MANIFESTS
 
@@ -43,9 +45,11 @@ class ManifestDecoder:
         assets = [opened(data, AssetKind.MANIFEST, key) for data, key in zip(all_got(store, keys), keys, strict=True)]
         if len(listed) > 1:
             with suppress(DamagedAsset, UnknownAsset):
-                return entries_of(manifest.counted(listed, assets), first)
+                together = manifest.counted(listed, assets)
+                if not together.compressed:
+                    return entries_of(store, together, first)
         alone = [
-            entries_of(manifest.counted([one], [asset]), first + at)
+            entries_of(store, manifest.counted([one], [asset]), first + at)
             for at, (one, asset) in enumerate(zip(listed, assets, strict=True))
         ]
         return pa.concat_tables([CACHED.empty_table(), *alone])
@@ -79,24 +83,46 @@ def as_listed(one: RangeData) -> ListedManifest:
     return ListedManifest(one.id, one.estimated_size, one.count)
 
 
-def entries_of(found: ManifestFile, first: int) -> pa.Table:
-    """Native references, as CACHED, with owners counted from ``first``.
+def entries_of(store: ObjectStore, found: ManifestFile, first: int) -> pa.Table:
+    """Native references, as CACHED, with owners counted from ``first``; and virtual ones that lead here all the same.
 
     An object is as large as they tell, and nobody tells when it was made.
     """
-    owners = np.repeat(np.arange(first, first + len(found.sizes), dtype=np.int32), found.sizes)[found.native]
-    rows = manifest.references(found)
-    rows = rows.filter(pc.equal(rows["kind"].cast(pa.string()), KIND_NAMES[NATIVE])).combine_chunks()
+    owners = np.repeat(np.arange(first, first + len(found.sizes), dtype=np.int32), found.sizes)
+    rows = manifest.references(found, locations=bool((found.kinds == VIRTUAL).any()))
+    rows, kinds = rows.append_column("owner", pa.array(owners)), rows["kind"].cast(pa.string())
+    native, virtual = (rows.filter(pc.equal(kinds, KIND_NAMES[one])).combine_chunks() for one in (NATIVE, VIRTUAL))
+    own = inside(store, column(virtual, "location"))
+    addresses = pc.binary_join_element_wise(CHUNKS, names_of(column(native, "chunk")), "")
+    rows = pa.concat_tables([native, virtual.filter(own.is_valid())]).combine_chunks()
     return pa.table(
         [
-            pc.binary_join_element_wise(CHUNKS, names_of(column(rows, "chunk")), ""),
-            pa.array(owners),
+            pa.concat_arrays([addresses, own.drop_null()]),
+            column(rows, "owner"),
             paths(rows).cast(pa.binary()),
             sizes(rows, found.name),
             pa.nulls(rows.num_rows, MOMENT),
         ],
         schema=CACHED,
     )
+
+
+def inside(store: ObjectStore, locations: pa.StringArray) -> pa.StringArray:
+    """The chunks of the repository that virtual references lead to; null for those that lead elsewhere.
+
+    One place has many spellings, and an id is nobody else's: whatever ends in that of a chunk that is there means it.
+    """
+    names = pc.struct_field(pc.extract_regex(locations, rf"(?:^|/)(?P<id>{NAME})$"), "id")
+    if not names.null_count < len(names):
+        return pa.nulls(len(names), pa.string())
+    wanted = pc.unique(names.drop_null())
+    if len(wanted) <= FEW:
+        there = [name for name in wanted.to_pylist() if stored_at(store, f"{CHUNKS}{name}") is not None]
+    else:
+        listed = (pc.replace_substring_regex(batch["key"], f"^{CHUNKS}", "") for batch in store.list(CHUNKS))
+        there = [name for some in listed for name in some.filter(pc.is_in(some, value_set=wanted)).to_pylist()]
+    ours = pc.is_in(names, value_set=pa.array(there, pa.string()))
+    return pc.if_else(ours, pc.binary_join_element_wise(CHUNKS, names, ""), pa.scalar(None, pa.string()))
 
 
 def paths(rows: pa.Table) -> pa.StringArray:

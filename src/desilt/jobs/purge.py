@@ -60,10 +60,10 @@ def empty(
         seen = repository.source(executor).snapshot(now)
         held = ordered(repository, executor, seen, runs) if runs else {}
         heaps = [
-            Heap(Access(repository), lock, run, branch, seen.revision, per_second)
+            Heap(Access(repository), lock, run, folder, seen.revision, per_second)
             for run in runs
             if run not in held
-            for branch in repository.store.folders(trash_of(repository.prefix, run) + repository.layout.data)
+            for folder in _folders(repository, run)
         ]
         executor.watch.begins("purge")
         found = {run: Purged(held=count) for run, count in held.items()}
@@ -101,6 +101,12 @@ def check(repository: Repository, *, clock_is_right: bool) -> None:
         check_clock_moved(repository.clock(), quiet, gate.last_trace())
     check_clock(repository)
     gate.check()
+
+
+def _folders(repository: Repository, run: str) -> Sequence[str]:
+    """Where a run's trash has something: by branch, or by kind where commits are files, and go as these do."""
+    trash = trash_of(repository.prefix, run)
+    return repository.store.folders(trash + (repository.layout.data if repository.assets is None else ""))
 
 
 def purged(gone: Purged) -> int:

@@ -1,6 +1,7 @@
 """Edits of format 2 where the store compares: in memory, by files that the library wrote, on every Python."""
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from desilt.clock import system_clock
 from desilt.domain.expiry import Expiry
-from desilt.errors import Conflict, FencedOff, RefsMoved, StorageFailed
+from desilt.errors import Conflict, FencedOff, OtherRecords, RefsMoved, StorageFailed
 from desilt.icechunk import repo_info
 from desilt.icechunk.container import AssetKind, closed, opened
 from desilt.icechunk.core import IcechunkCore
@@ -22,11 +23,13 @@ from desilt.icechunk.repo_writing import changed
 from desilt.icechunk.seen import look
 from desilt.objects import open_store
 from desilt.objects.conditional import ReadObject
-from desilt.records import elsewhere, holds, locks, revisions
+from desilt.records import edits, elsewhere, holds, locks, revisions
 from desilt.records.holds import Hold, HoldKind
 from desilt.records.opening import open_records
+from desilt.repository import lease
 from desilt.repository.editor import Edits, GoingRef
 from desilt.repository.gate import Reliance
+from desilt.repository.graced import keeper
 from desilt.repository.graph import graph_of
 from desilt.testing.faults import Proxy
 
@@ -232,6 +235,43 @@ def test_what_somebody_holds_in_the_last_moment_is_decided_again(scene):
     decided, _ = scene.edit()
     assert len(decided) == 2
     assert gone in {one.id for one in scene.info.snapshots}
+
+
+def test_what_somebody_holds_leaves_no_list_whatever_is_wanted(scene):
+    """Nor does what it descends from."""
+    below = line(scene.info, scene.info.branches["main"])
+    top, gone, root = below[0], below[1:-1], below[-1]
+    with scene.core.records.write() as tx:
+        number = revisions.order(tx, "uid", now=system_clock())
+        holds.add(tx, "uid", Hold("h1", HoldKind.REF, gone[0], "because", system_clock(), None, number))
+
+    def decide(seen):
+        assert seen.commits.keys() >= set(below)
+        return Edits([(top, (gone[0],), (root,))], [], released=frozenset(gone))
+
+    scene.editor.edit(scene.lock, scene.since, scene.reliance, decide)
+    assert {one.id for one in scene.info.snapshots} >= set(below)
+    assert {one.id: one.parent for one in scene.info.snapshots}[top] == root
+
+
+def test_an_edit_is_on_record_so_that_plans_from_before_are_refused(scene):
+    with scene.core.records.read() as tx:
+        assert edits.last(tx, "uid") == 0
+    scene.edit()
+    with scene.core.records.read() as tx:
+        assert edits.last(tx, "uid") > scene.since.number
+
+
+def test_whoever_has_other_records_than_those_that_count_writes_nothing(scene, place):
+    others = open_records(f"sqlite://{place}/others.db")
+    core = replace(scene.core, records=others, records_name=elsewhere.name_of(others))
+    elsewhere.secret_of(others, "uid", "memory://it", now=system_clock())
+    lease.take(scene.store.real, "", keeper(core), system_clock())
+    data = scene.store.get("repo")
+    with pytest.raises(OtherRecords):
+        scene.edit()
+    assert scene.store.get("repo") == data
+    others.close()
 
 
 def test_whoever_lost_the_lock_writes_nothing(scene):

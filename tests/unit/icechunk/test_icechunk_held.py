@@ -1,5 +1,7 @@
 """What holds a file at the moment of removal: what any ref reaches by then, and what is young; the rest may go."""
 
+import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -7,7 +9,7 @@ import pytest
 
 import icechunk_world
 from desilt.columns.schemas import MOMENT, PLAN
-from desilt.errors import DamagedAsset, DamagedRun, Unreadable, WentBack
+from desilt.errors import Conflict, DamagedAsset, DamagedRun, Unreadable, WentBack
 from desilt.executors.executor import HERE
 from desilt.icechunk.held import IcechunkHeld
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS, TRANSACTIONS
@@ -20,6 +22,7 @@ from desilt.records.removals import State
 from desilt.repository.gate import Batch, Reliance
 from desilt.repository.sealed import Sealed, seal
 from desilt.repository.snapshot import Revision
+from desilt.testing.faults import Proxy
 from icechunk_world import natives
 
 RUN = "62000000000000-00000001"
@@ -101,8 +104,8 @@ def test_what_a_ref_reaches_is_held_with_all_that_it_consists_of(world, reposito
 
 
 def test_whatever_a_ref_is_put_onto_is_held_from_the_next_look_on(world, repository, lost):
-    time = iter(range(0, 10_000, 100))
-    held = looked(repository, taken=sealed(repository, lost), clock=lambda: next(time))
+    moments = iter(range(0, 10_000, 100))
+    held = looked(repository, taken=sealed(repository, lost), clock=lambda: next(moments))
     files = Files(world, lost)
     assert of(held, repository, files.every) == set()
     world.repo.create_branch("again", lost)
@@ -139,6 +142,44 @@ def test_an_order_holds_a_snapshot_that_nothing_reaches_and_one_chunk(world, rep
     assert of(looked(repository, taken=taken), repository, files.every) == files.every
     repository.orders.lift(order.id)
     assert of(looked(repository, taken=taken), repository, files.every) == set()
+
+
+def test_an_order_that_lapses_after_the_plan_holds_until_all_is_swept(world, repository, lost):
+    """By either clock: that of the plan, or this one."""
+    until = repository.clock() + timedelta(seconds=0.3)
+    repository.orders.add(HoldKind.REF, lost, reason="x", until=until)
+    planned, since = repository.clock(), revision(repository)
+    time.sleep(0.4)
+    assert repository.clock() > until
+    taken = sealed(repository, lost)
+    for at, expected in ((planned, Files(world, lost).every), (repository.clock(), set())):
+        held = IcechunkHeld(repository._core, RUN, since, Reliance(at, at, taken=taken), clock=lambda: 0.0)
+        held.catch_up()
+        assert of(held, repository, Files(world, lost).every) == expected
+
+
+def test_an_order_that_comes_while_history_is_read_holds_all_the_same(repository, world, lost):
+    """Else it would count as one that was looked at, and nobody would look again."""
+    files, taken, real = Files(world, lost), sealed(repository, lost), repository.store
+    waiting = [lambda: repository.orders.add(HoldKind.REF, lost, reason="x", until=None)]
+    if world.version == 2:
+        world.repo.expire_snapshots(repository.clock() + DAY)  # it is in no list any more, but there
+
+    class Late(Proxy):
+        def get(self, key, **words):
+            if key == "repo" and waiting:
+                waiting.pop()()
+            return self._real.get(key, **words)
+
+        def __getattr__(self, name):
+            return getattr(self._real, name)
+
+    since = revision(repository)
+    core = replace(repository._core, store=Late(real, None))
+    held = IcechunkHeld(core, RUN, since, relies_on(repository, taken=taken), clock=lambda: 0.0)
+    held.catch_up()
+    assert not waiting
+    assert of(held, repository, files.every) == files.every
 
 
 def test_a_held_snapshot_whose_file_is_gone_stops_everything_and_says_which_hold(world, repository, lost):
@@ -179,7 +220,7 @@ def test_an_order_holds_as_much_of_a_past_as_there_is(world, repository, gone):
     assert f"{SNAPSHOTS}{lost[0]}" not in of(held, repository, files[lost[0]].every)
 
 
-def test_an_order_holds_what_format_1_had_and_format_2_has_expired(world, repository):
+def test_an_order_holds_what_format_1_had_and_format_2_has_expired(world, repository, place):
     if world.version == 1 and not icechunk_world.WRITES_BOTH:
         pytest.skip(icechunk_world.WHERE_BOTH)
     if world.version == 2:
@@ -190,7 +231,9 @@ def test_an_order_holds_what_format_1_had_and_format_2_has_expired(world, reposi
     world.upgrade()
     world.commit("last", b=[1])
     world.repo.expire_snapshots(next(world.repo.ancestry(branch="main")).written_at)
-    assert of(looked(repository), repository, files.every) == files.every
+    again = open_repository(world.store, open_records(f"sqlite://{place}/records.db"))
+    assert of(looked(again), again, files.every) == files.every
+    again.records.close()
 
 
 def test_chunks_of_manifests_that_verdicts_took_into_account_are_not_read_again(world, repository, lost):
@@ -308,3 +351,40 @@ def test_what_another_run_failed_at_is_in_nobodys_way(repository, lock):
         stone = removals.Tombstone(f"snapshots/{NAMES[0]}", "another", "x", repository.clock(), state=State.FAILED)
         removals.condemn(tx, repository.uid, [stone])
     assert condemned(repository, lock, 0, f"chunks/{NAMES[1]}") == {}
+
+
+def chunk_files(world):
+    """Two that nothing refers to."""
+    for name in NAMES[:2]:
+        (world.root / "chunks" / name).parent.mkdir(exist_ok=True)
+        (world.root / "chunks" / name).write_bytes(b"of nobody")
+    return [f"chunks/{name}" for name in NAMES[:2]]
+
+
+def states_of(repository):
+    with repository.records.read() as tx:
+        return {one.address: one.state for one in removals.of_run(tx, repository.uid, RUN)}
+
+
+@pytest.mark.usefixtures("lost")
+def test_of_a_batch_that_was_cut_off_stays_what_came_to_be_held_since(world, repository, lock):
+    kept, other = chunk_files(world)
+    assert condemned(repository, lock, 0, kept, other) == {}
+    repository.orders.add(HoldKind.ADDRESS, kept, reason="x", until=None)
+    for _ in range(2):
+        assert condemned(repository, lock, 0, kept, other).keys() == {kept}
+        assert states_of(repository) == {kept: State.RESTORED, other: State.CONDEMNED}
+
+
+@pytest.mark.usefixtures("lost")
+def test_what_comes_to_be_held_while_its_batch_is_removed_stops_it(world, repository, lock):
+    kept, other = chunk_files(world)
+    trusted, since = relies_on(repository), revision(repository)
+    batch = Batch(RUN, 0, rows(repository, [kept, other]), since)
+    assert repository.gate.condemn(batch, repository.gate.held(RUN, since, trusted), trusted, lock) == {}
+    repository.gate.sure(batch, lock)
+    repository.orders.add(HoldKind.ADDRESS, kept, reason="x", until=None)
+    with pytest.raises(Conflict, match=kept):
+        repository.gate.sure(batch, lock)
+    (world.root / kept).unlink()
+    repository.gate.sure(batch, lock)  # it is too late for it, and the rest may go

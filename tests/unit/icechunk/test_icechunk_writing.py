@@ -85,6 +85,17 @@ def test_what_was_left_out_before_is_remembered_too_oldest_first():
     }
 
 
+def test_one_that_is_edited_twice_keeps_what_it_took_over_the_first_time():
+    """r ← a ← b ← c ← d: first d is put upon b, which stays for a while, then upon r."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    said = (("a", "r", ("x",)), ("b", "a", ()), ("c", "b", ()), ("d", "c", ()), ("r", None, ()))
+    infos = [repo_info.SnapshotInfo(name, above, at, "", {}, pruned) for name, above, pruned in said]
+    info = replace(info_of(FIXTURE), snapshots=tuple(infos), branches={"main": "d"}, tags={})
+    first = expected(info, RepoChange(EXPIRED, {"d": "b"}, frozenset("c")))
+    second = expected(first, RepoChange(EXPIRED, {"d": "r"}, frozenset("ab")))
+    assert {one.id: one.pruned for one in second.snapshots} == {"d": ("x", "a", "b", "c"), "r": ()}
+
+
 def test_snapshots_and_refs_go_and_names_of_tags_are_never_used_again():
     was, name = info_of(FIXTURE), grandparent()
     (tag,) = was.tags

@@ -73,7 +73,7 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
             written(work, LOGS, logs.going(needed, before)),
             written(work, MANIFESTS, manifests.going(lists.keys() | spared.ids(at.tables), before)),
         )
-        copies = backups.going(work, assets)
+        copies = backups.going(work, assets, spared)
         own = tidy.found(repository, run, lists.keys() | found.live, before, work.options.keep_runs)
     figures = sum((*of_history, copies), chunks)
     return Mark(
