@@ -9,7 +9,7 @@ import pytest
 
 from desilt.errors import BadRequest, Conflict, Dangling, MissingAsset
 from desilt.executors.executor import HERE
-from desilt.icechunk import refs, states, tables
+from desilt.icechunk import manifest, refs, states, tables
 from desilt.icechunk.history import history
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS, TRANSACTIONS
 from desilt.jobs import purge as purging
@@ -150,6 +150,19 @@ def test_whatever_ends_in_the_id_of_a_chunk_that_is_there_leads_to_it(world, mon
     found = tables.inside(world.store, pa.array([*places, None], pa.string()))
     assert found.to_pylist() == [f"{CHUNKS}{ours}"] * 3 + [None] * 4
     assert tables.inside(world.store, pa.array([], pa.string())).to_pylist() == []
+
+
+@pytest.mark.skipif(not WRITES_BOTH, reason=WHERE_BOTH)
+def test_manifests_with_a_dictionary_each_are_read_by_their_own(tmp_path):
+    world = World(tmp_path, 2, compress_locations=10)
+    world.virtual("a", 50)
+    world.commit("native", b=np.arange(8))
+    world.virtual("c", 50, files=7)
+    listed = tables.SnapshotLists(world.store).metarange(world.repo.lookup_branch("main"))
+    decoder = tables.ManifestDecoder()
+    alone = [decoder.entries(world.store, "", [one], at) for at, one in enumerate(listed)]
+    assert sum(manifest.fetch(world.store, tables.as_listed(one)).compressed for one in listed) == 2
+    assert decoder.entries(world.store, "", listed, 0) == pa.concat_tables(alone)
 
 
 # ---- logs
