@@ -140,7 +140,9 @@ def ours(place: str, before: datetime, *, processes: bool) -> dict[str, Callable
     from desilt.sweep.limits import Limits
 
     repository = open_uri(f"icechunk+file://{place}").repository
-    executor: Any = Processes(os.cpu_count() or 1) if processes else HERE
+    cores = os.cpu_count() or 1
+    executor: Any = Processes(cores) if processes else HERE
+    executor(exec, ["import desilt.icechunk.opening, desilt.jobs.collect.by_listing, desilt.sweep.batches"] * cores)
     sure = Limits(max_share=1.0, confirm=True, allow_empty=True)
     wish = Expiry(before, mode=repository.modes[0])
     expiring = expiration.job.request(repository, confirm=True, wish=wish, sizes=False)
