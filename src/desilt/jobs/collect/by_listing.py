@@ -8,6 +8,7 @@ their files, then what only they needed. Nothing that stays ever needs something
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from desilt import cycles
 from desilt.columns.kernel import DamagedFiles, judge_buckets
 from desilt.domain.reason import Reason, Verdict
 from desilt.errors import Dangling, NotReadBack, span
@@ -45,6 +46,7 @@ SAID = {
 }
 
 
+@cycles.left_alone()
 def mark(work: Work[Options], assets: Assets) -> Mark:
     """The plan, written into the run's folder."""
     repository, source, run, at = work.repository, work.source, work.run, assets.folders
