@@ -146,7 +146,7 @@ def test_collect_refuses_what_it_cannot_mean(cli, uri):
     code, _, err = cli("collect", "plan", uri, "--older-than", "5m")
     assert (code, "--older-than is less than 1h" in err) == (2, True)
     code, _, err = cli("collect", "run", uri, "--to", "trash")
-    assert (code, "No such option" in err) == (2, True)
+    assert (code, "'collect' has no use for the trash" in err) == (2, True)
 
 
 def test_the_page_of_an_expiration_has_the_picture(cli, uri):
