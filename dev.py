@@ -19,7 +19,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
@@ -27,7 +29,7 @@ LATER = HERE / ".venv-later"
 LOCK = HERE / "requirements.lock"
 NEEDS, WRITES_BOTH = (3, 11), (3, 12)  # the second: Icechunk's library, its two formats
 KNOWN = (12, 13)  # later ones of Python 3, as tested
-OTHER_HALF = ("tests/contract", "tests/property")  # about as long as all others together
+OTHER_HALF = ("tests/contract", "tests/property", "tests/unit")  # about as long as all others together
 ICECHUNK = ("tests/unit/icechunk/", "tests/*/test_icechunk*.py", "tests/*/*/test_icechunk*.py")
 
 
@@ -80,31 +82,29 @@ def lint() -> int:
 
 def test() -> int:
     """All tests, each half with a Spark and servers of its own; what one of them says is shown once both are done."""
-    with tempfile.TemporaryFile() as said:
-        command = [str(VENV / "bin" / "python"), "-m", "pytest", *OTHER_HALF]
-        with subprocess.Popen(command, cwd=HERE, env=environment(), stdout=said, stderr=subprocess.STDOUT) as other:
-            try:
-                failed = run("-m", "pytest", *(f"--ignore={folder}" for folder in OTHER_HALF)) or test_later()
-                failed = other.wait() or failed
-            finally:
-                other.terminate()
+    with tempfile.TemporaryFile() as said, ThreadPoolExecutor(1) as beside:
+        other = beside.submit(test_other_half, said)
+        failed = run("-m", "pytest", *(f"--ignore={folder}" for folder in OTHER_HALF))
+        failed = other.result() or failed
         said.seek(0)
         sys.stdout.buffer.write(said.read())
     return failed
 
 
-def test_later() -> int:
-    """Icechunk's tests with a later Python, if this one has not the library that writes both formats."""
+def test_other_half(said: IO[bytes]) -> int:
+    """The other half; and Icechunk's tests with a later Python, if this one has not the library of both formats."""
+    failed = run("-m", "pytest", *OTHER_HALF, said=said)
     if sys.version_info >= WRITES_BOTH:
-        return 0
+        return failed
     python = next(filter(works, later()), None)
     if python is None:
-        print("Icechunk's format 2 was read, and not tested beside its library: there is no Python 3.12 at hand")
-        return 0
+        said.write(b"Icechunk's format 2 was read, and not tested beside its library: no Python 3.12 is at hand\n")
+        return failed
     install(LATER, python)
-    print("Icechunk, both formats:", flush=True)
+    said.write(b"Icechunk, both formats:\n")
+    said.flush()
     tests = sorted(str(found) for pattern in ICECHUNK for found in HERE.glob(pattern))
-    return run("-m", "pytest", *tests, where=LATER)
+    return run("-m", "pytest", *tests, where=LATER, said=said) or failed
 
 
 def later() -> list[str]:
@@ -130,8 +130,9 @@ def lock() -> int:
     )
 
 
-def run(*args: str, where: Path = VENV) -> int:
-    return subprocess.run([str(where / "bin" / "python"), *args], cwd=HERE, env=environment(where)).returncode
+def run(*args: str, where: Path = VENV, said: IO[bytes] | None = None) -> int:
+    command, streams = [str(where / "bin" / "python"), *args], {"stdout": said, "stderr": said}
+    return subprocess.run(command, cwd=HERE, env=environment(where), **streams).returncode
 
 
 def environment(where: Path = VENV) -> dict[str, str]:
