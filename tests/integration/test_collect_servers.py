@@ -9,6 +9,7 @@ from desilt.domain.expiry import Expiry, Omission
 from desilt.errors import CommitGone
 from desilt.executors.executor import HERE
 from desilt.jobs.collect import job as collection
+from desilt.jobs.collect import options
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.runner import run
@@ -33,7 +34,7 @@ def repo(s3_server, fresh_postgres_url, monkeypatch):
 
 
 def test_from_a_bucket_with_real_clocks(repo, monkeypatch):
-    monkeypatch.setattr(collection, "LEAST_AGE", timedelta(0))  # nobody else writes here
+    monkeypatch.setattr(options, "LEAST_AGE", timedelta(0))  # nobody else writes here
     made = []
     for number in range(4):
         repo.put("main", "prices", f"{number}".encode())

@@ -34,6 +34,7 @@ from desilt.errors import (
 from desilt.executors.executor import HERE
 from desilt.jobs import trash
 from desilt.jobs.collect import job as collection
+from desilt.jobs.collect.options import limit
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.gc import job as uncommitted
 from desilt.jobs.lifecycle import job as lifecycle
@@ -340,7 +341,7 @@ class Forgetting(Aging):
         )
 
     def collect(self, keeps=frozenset(), **ask):
-        before = self.repo.clock() - collection.limit(collection.Options(**ask), self.repo.core.ticket_life)
+        before = self.repo.clock() - limit(collection.Options(**ask), self.repo)
         wanted = (
             oracle.collectable_commits(self.repo, before),
             oracle.collectable_objects(self.repo, before),
@@ -521,7 +522,7 @@ def dead(repo, *paths, source="main"):
 
 def gone_by(repo, **ask):
     """The commits and objects that a collection removes, which are those that the oracle names."""
-    before = repo.clock() - collection.limit(collection.Options(**ask), repo.core.ticket_life)
+    before = repo.clock() - limit(collection.Options(**ask), repo)
     wanted = oracle.collectable_commits(repo, before), oracle.collectable_objects(repo, before)
     tables = oracle.dead_tables(repo, before)
     made, there, files = oracle.history(repo).keys(), set(oracle.stored(repo)), oracle.tables(repo).keys()
