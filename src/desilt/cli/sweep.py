@@ -58,7 +58,8 @@ def restore(repository: Repository, run: str, prefix: str, executor: Executor, a
     """Bring back what RUN moved to the trash and what is still there.
 
     Each object goes back to its place, and whoever points to it can read it again. The next runs leave it alone for as
-    long as a ticket lives (24 hours); if nothing holds it then, it is garbage like any other.
+    long as a ticket lives (24 hours); if nothing holds it then, it is garbage like any other. Of an Icechunk repository
+    of format 2 the files come back, and not the list of snapshots in `repo`: what that was lies in overwritten/.
     """
     back = trash.bring_back(repository, executor, run, prefix=prefix)
     executor.watch.ends()

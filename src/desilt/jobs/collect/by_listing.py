@@ -39,6 +39,10 @@ RACE = (
     "refs are read again before each batch, but whoever does so in between names what is going. Nor should a session "
     "be open for {age} before it commits: what it writes is nobody's until then"
 )
+ONE_WAY = (
+    "Snapshots leave the list in `repo` at once. `desilt restore` brings their files back, and not the list: what that "
+    "was lies in overwritten/"
+)
 SAID = {
     "verdict": Verdict.REMOVE.value,
     "reason": Reason.UNREFERENCED.value,
@@ -102,7 +106,7 @@ def mark(work: Work[Options], assets: Assets) -> Mark:
             besides=snapshots.amount + logs.amount + manifests.amount,
             unseen="files of metadata that stay",
             history={"commits collected": len(found.dead)} if found.dead else {},
-            notes=notes(older_than, same),
+            notes=notes(older_than, same, found),
         ),
         (
             *taken(work, found),
@@ -161,11 +165,13 @@ def objects_in(answer: Counts) -> int:
     return answer.objects.total()
 
 
-def notes(older_than: timedelta, same: Still | None) -> tuple[str, ...]:
-    """What race remains, what --unsafe risks, and what was not looked at again."""
+def notes(older_than: timedelta, same: Still | None, found: Living) -> tuple[str, ...]:
+    """What race remains, what --unsafe risks, what was not looked at again, and what the trash cannot bring back."""
     said = [RACE.format(age=span(older_than))]
     if older_than < LEAST_AGE:
         said.append(f"It goes by --older-than {span(older_than)}, and {RISK}")
+    if found.dead:
+        said.append(ONE_WAY)
     if same is not None:
         said.append(
             f"The same manifests live as when chunks were listed, {same.listed_at:%Y-%m-%d %H:%M} UTC; what was "
