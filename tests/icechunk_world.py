@@ -26,6 +26,25 @@ icechunk.set_logs_filter("error")
 logging.getLogger("icechunk").setLevel(logging.ERROR)
 
 
+def made_in_a_bucket(s3_server, bucket, version):
+    """A repository in a new bucket, every chunk an object of its own: where it is, and its library's own handle."""
+    s3_server.create_bucket(bucket)
+    storage = icechunk.s3_storage(
+        bucket=bucket,
+        prefix="some/where",
+        endpoint_url=s3_server.endpoint,
+        access_key_id=s3_server.access_key,
+        secret_access_key=s3_server.secret_key,
+        region="us-east-1",
+        allow_http=True,
+        force_path_style=True,
+    )
+    config = icechunk.RepositoryConfig.default()
+    config.inline_chunk_threshold_bytes = 0
+    words = {"spec_version": version} if WRITES_BOTH else {}
+    return f"s3://{bucket}/some/where", icechunk.Repository.create(storage, config=config, **words)
+
+
 class World:
     """One repository; ``version`` is its format."""
 

@@ -5,14 +5,13 @@ import time
 import numpy as np
 import pytest
 
-import icechunk_world
 from desilt.errors import Dangling
 from desilt.executors.executor import HERE
 from desilt.icechunk.history import history
 from desilt.jobs.trash import bring_back
 from desilt.objects import open_store
 from icechunk_collecting import FOLDERS, collected, desilt_on, planned
-from icechunk_world import FORMATS, icechunk, natives, put_array, zarr
+from icechunk_world import FORMATS, made_in_a_bucket, natives, put_array, zarr
 
 
 @pytest.fixture(params=FORMATS)
@@ -21,21 +20,7 @@ def bucket(request, s3_server, monkeypatch):
     for name, value in s3_server.env.items():
         monkeypatch.setenv(name, value)
     bucket = f"collected-{request.param}-{time.time_ns()}"
-    s3_server.create_bucket(bucket)
-    storage = icechunk.s3_storage(
-        bucket=bucket,
-        prefix="some/where",
-        endpoint_url=s3_server.endpoint,
-        access_key_id=s3_server.access_key,
-        secret_access_key=s3_server.secret_key,
-        region="us-east-1",
-        allow_http=True,
-        force_path_style=True,
-    )
-    words = {"spec_version": request.param} if icechunk_world.WRITES_BOTH else {}
-    config = icechunk.RepositoryConfig.default()
-    config.inline_chunk_threshold_bytes = 0
-    return f"s3://{bucket}/some/where", icechunk.Repository.create(storage, config=config, **words)
+    return made_in_a_bucket(s3_server, bucket, request.param)
 
 
 def commit(repo, branch, name, values):

@@ -11,7 +11,7 @@ import pytest
 
 from desilt.repository.gate import Safety
 from desilt.repository.opening import repository_at
-from icechunk_world import FORMATS, World, icechunk, put_array, zarr
+from icechunk_world import FORMATS, World, icechunk, made_in_a_bucket, put_array, zarr
 
 
 @pytest.fixture(params=FORMATS)
@@ -99,21 +99,7 @@ def test_in_a_bucket_history_is_edited_by_one_conditional_write_where_the_format
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("DESILT_DB", f"sqlite://{tmp_path}/records.db")
     bucket = f"expired{version}"
-    s3_server.create_bucket(bucket)
-    storage = icechunk.s3_storage(
-        bucket=bucket,
-        prefix="some/where",
-        endpoint_url=s3_server.endpoint,
-        access_key_id=s3_server.access_key,
-        secret_access_key=s3_server.secret_key,
-        region="us-east-1",
-        allow_http=True,
-        force_path_style=True,
-    )
-    words = {} if len(FORMATS) == 1 else {"spec_version": version}
-    config = icechunk.RepositoryConfig.default()
-    config.inline_chunk_threshold_bytes = 0
-    repo = icechunk.Repository.create(storage, config=config, **words)
+    _, repo = made_in_a_bucket(s3_server, bucket, version)
     for at in range(6):
         if at == 4:
             time.sleep(0.01)
@@ -128,7 +114,7 @@ def test_in_a_bucket_history_is_edited_by_one_conditional_write_where_the_format
     assert answer(cli, "pins", uri)["total"]["objects"] > 0
     told = answer(cli, "expire", "run", uri, "--older-than", cut, "--confirm", "--max-share", "90%")
     assert told["safety"] == ("conditional" if version == 2 else "grace")
-    repo = icechunk.Repository.open(storage)
+    repo = icechunk.Repository.open(repo.storage)
     assert [one.message for one in repo.ancestry(branch="main")] == [
         "commit 5",
         "commit 4",

@@ -5,7 +5,7 @@ import pytest
 import icechunk_world
 from desilt.icechunk.history import history
 from desilt.objects import open_store
-from icechunk_world import FORMATS, icechunk, natives
+from icechunk_world import FORMATS, made_in_a_bucket, natives
 
 
 @pytest.mark.parametrize("version", FORMATS)
@@ -13,21 +13,7 @@ def test_a_repository_in_a_bucket(version, s3_server, monkeypatch):
     for name, value in s3_server.env.items():
         monkeypatch.setenv(name, value)
     bucket = f"icechunk{version}"
-    s3_server.create_bucket(bucket)
-    storage = icechunk.s3_storage(
-        bucket=bucket,
-        prefix="some/where",
-        endpoint_url=s3_server.endpoint,
-        access_key_id=s3_server.access_key,
-        secret_access_key=s3_server.secret_key,
-        region="us-east-1",
-        allow_http=True,
-        force_path_style=True,
-    )
-    words = {"spec_version": version} if icechunk_world.WRITES_BOTH else {}
-    config = icechunk.RepositoryConfig.default()
-    config.inline_chunk_threshold_bytes = 0
-    repo = icechunk.Repository.create(storage, config=config, **words)
+    place, repo = made_in_a_bucket(s3_server, bucket, version)
     session = repo.writable_session("main")
     group = icechunk_world.zarr.group(session.store)
     icechunk_world.put_array(group, "a", range(20))
@@ -36,7 +22,7 @@ def test_a_repository_in_a_bucket(version, s3_server, monkeypatch):
     for name in names:
         repo.create_branch(name, head)
         repo.create_tag(name, head)
-    store = open_store(f"s3://{bucket}/some/where")
+    store = open_store(place)
     found = history(store)
     assert {one.name: one.head for one in found.seen.branches} == dict.fromkeys([*names, "main"], head)
     assert {one.name: one.target for one in found.seen.tags} == dict.fromkeys(names, head)
