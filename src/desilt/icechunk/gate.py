@@ -41,10 +41,11 @@ class IcechunkGate(GracedGate):
 
     def waits(self, tx: Transaction, batch: Batch) -> Mapping[str, str]:
         """What may still be referred to by something that its run was to remove before, and that is there."""
-        uid, run = self._core.uid, batch.run
-        there = {one for one in (SNAPSHOTS, MANIFESTS) if removals.survives(tx, uid, run, one, but=batch.number)}
-        stuck = tuple(folder for folder, by in REFERRING.items() if there & {*by})
-        addresses = batch.rows["address"].to_pylist()
+        uid, run, addresses = self._core.uid, batch.run, batch.rows["address"].to_pylist()
+        of = {folder: by for folder, by in REFERRING.items() if by and any(one.startswith(folder) for one in addresses)}
+        referring = {one for by in of.values() for one in by}
+        there = {one for one in referring if removals.survives(tx, uid, run, one, but=batch.number)}
+        stuck = tuple(folder for folder, by in of.items() if there & {*by})
         return {address: SURVIVES for address in addresses if stuck and address.startswith(stuck)}
 
     def following(self, *_: object, **__: object) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from desilt.cache.ranges import Placed
 from desilt.columns.arrays import Flags
@@ -99,7 +100,9 @@ class IcechunkHeld:
         told = self._relies_on.least_age
         age = self._core.grace + CLOCK_MARGIN if told is None else told
         before = min(self._relies_on.at, self._core.clock()) - age
-        return np.array([at is None or at >= before for at in rows["modified_at"].to_pylist()], np.bool_)
+        dates = rows["modified_at"]
+        young: Flags = pc.fill_null(pc.greater_equal(dates, pa.scalar(before, dates.type)), True).to_numpy()
+        return young
 
     def _files(self, looked: Looked) -> set[str]:
         """The addresses of all files that something has by now; the chunks of their manifests are read."""

@@ -19,6 +19,7 @@ from desilt.icechunk import refs, repo_info, states
 from desilt.icechunk.brought import Brought
 from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
+from desilt.icechunk.memo import Memo
 from desilt.icechunk.refs import RefFiles
 from desilt.icechunk.repo_info import Availability, RepoInfo
 from desilt.icechunk.states import SnapshotFile
@@ -26,6 +27,7 @@ from desilt.objects.store import ObjectStore
 from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
 
 MAIN = "main"  # which the library lets nobody delete
+KEPT = 16 << 20  # bytes of `repo` in all that are known as they were read: each is asked for again and again
 UNKNOWN = 0  # moves of refs, which nobody counts
 
 
@@ -56,6 +58,9 @@ class IcechunkHistory:
     availability: Availability = Availability.ONLINE  # which format 1 always is
 
 
+KNOWN: Memo[tuple[RepoInfo, IcechunkHistory]] = Memo(KEPT)
+
+
 def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
     """All that refs reach, and refs; and with what they descend from, the snapshots that people want kept ``also``."""
     if (data := _repo(store)) is None:
@@ -63,13 +68,20 @@ def history(store: ObjectStore, also: Iterable[str] = ()) -> IcechunkHistory:
         if (data := _repo(store)) is None:
             return found
         # else it was upgraded meanwhile, which takes refs away that are in there from then on
+    info, found = KNOWN.of(REPO, data, lambda: _of_repo(data))
+    expired = {name: states.fetch(store, name) for name in sorted(set(also) - found.seen.commits.keys())}
+    if not expired:
+        return found
+    alone = {name: replace(one, parent=None) for name, one in expired.items()}
+    whole = _seen(info, [*info.snapshots, *alone.values()], found.seen.revision.mark)
+    return replace(found, seen=whole, files=alone)
+
+
+def _of_repo(data: bytes) -> tuple[RepoInfo, IcechunkHistory]:
     info = repo_info.read(opened(data, AssetKind.REPO, REPO))
-    mark = hashlib.sha256(data).hexdigest()
     pruned = {one.id: one.pruned for one in info.snapshots if one.pruned}
-    known = {one.id for one in info.snapshots}
-    expired = {name: replace(states.fetch(store, name), parent=None) for name in sorted(set(also) - known)}
-    listed: list[AnySnapshot] = [*info.snapshots, *expired.values()]
-    return IcechunkHistory(2, _seen(info, listed, mark), info.deleted_tags, pruned, expired, info.availability)
+    whole = _seen(info, info.snapshots, hashlib.sha256(data).hexdigest())
+    return info, IcechunkHistory(2, whole, info.deleted_tags, pruned, {}, info.availability)
 
 
 def _repo(store: ObjectStore) -> bytes | None:

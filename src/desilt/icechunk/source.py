@@ -42,6 +42,7 @@ class IcechunkSource:
 
     def __init__(self, core: IcechunkCore, executor: Executor) -> None:
         self._core, self._executor = core, executor
+        self._referred_to = 0  # chunks, by all manifests whose entries were asked for
         self._listed: dict[str, Sequence[RangeData]] = {}  # by snapshots whose files were read for their parents
 
     # ---- what holds
@@ -97,6 +98,7 @@ class IcechunkSource:
         return found
 
     def entries(self, wanted: Sequence[RangeData]) -> list[Placed]:
+        self._referred_to = max(self._referred_to, sum(one.count for one in wanted))
         return ranges.placed(self._executor, self._core.store, PREFIX, wanted, decoder=ManifestDecoder())
 
     def distrust(self, damaged: Iterable[str]) -> None:
@@ -130,7 +132,8 @@ class IcechunkSource:
     ) -> Inventory:
         """All chunks; ids tell nothing of when they were made, so none are known to have been there before."""
         wanted = groups is None or GROUP in groups
-        return chunks(self._executor, self._core.store, f"{run.folder}inputs/inventory/", wanted=wanted)
+        folder, referred_to = f"{run.folder}inputs/inventory/", self._referred_to
+        return chunks(self._executor, self._core.store, folder, referred_to=referred_to, wanted=wanted)
 
     def groups(self) -> list[str]:
         return [GROUP]

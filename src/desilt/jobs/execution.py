@@ -14,6 +14,7 @@ from desilt.logs import logger
 from desilt.records import ledger
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunState
+from desilt.render.report import Listing
 from desilt.runs.known import outcome
 from desilt.runs.report import Report
 from desilt.runs.steps import Action
@@ -27,8 +28,11 @@ from desilt.sweep.sweep import Sweep
 log = logger(__name__)
 
 
-def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits) -> Report:
-    """Carry a plan out, or on where it was cut off; one that was carried out is only told of."""
+def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits, listed: Listing | None = None) -> Report:
+    """Carry a plan out, or on where it was cut off; one that was carried out is only told of.
+
+    ``listed`` is what goes as the page of the plan lists it, where that was made a moment ago.
+    """
     repository, made, gate = work.repository, work.plan, work.repository.gate
     with repository.records.read() as tx:
         known = ledger.find(tx, repository.uid, made.run)
@@ -56,10 +60,10 @@ def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits) -> Repor
     fates = carry_out(replace(work, tables=job.traits.tables, per_second=limits.max_deletes_per_second))
     _audit(job, work)
     seconds = {**report.seconds, "sweep": round(time.monotonic() - began, 3)}
-    return _told(work, replace(report, seconds=seconds), fates)
+    return _told(work, replace(report, seconds=seconds), fates, listed)
 
 
-def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None) -> Report:
+def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None, listed: Listing | None = None) -> Report:
     """The report of a run that is over, with what came of it; written unless it was."""
     repository, made = work.repository, work.plan
     if report.swept is None:
@@ -76,7 +80,7 @@ def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None) -
             if report.place == work.executor.place
             else f"{report.place}; swept {work.executor.place}",
         )
-        publish(repository, work.folder, report, made)
+        publish(repository, work.folder, report, made, listed)
     return report
 
 

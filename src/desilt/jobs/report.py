@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from desilt import cycles
 from desilt.columns.breakdown import AGES, Breakdown
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.run import Run
@@ -14,7 +15,7 @@ from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
 from desilt.records import marks
 from desilt.render import report as page
-from desilt.render.report import Removed
+from desilt.render.report import Listing, Removed
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
@@ -112,14 +113,21 @@ def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
     return found
 
 
-def publish(repository: Repository, folder: Folder, report: Report, plan: Plan) -> None:
-    """Write ``report`` into the run's folder, as JSON and as a page."""
+@cycles.left_alone()
+def publish(
+    repository: Repository, folder: Folder, report: Report, plan: Plan, listed: Listing | None = None
+) -> Listing:
+    """Write ``report`` into the run's folder, as JSON and as a page, and answer with the page's list of what goes.
+
+    A plan's rows never change, so whoever has that list already gives it back as ``listed``.
+    """
     edits = any(True for _ in plan.steps_of(EditHistory))
     change = read_change(folder.get_text(HISTORY)) if edits else None
-    rows = removals(repository, plan, group_names(repository))
     going = [one for step in plan.steps_of(TakeCommits) for one in commits.listed(repository.store, step)]
-    folder.put_text("report.html", page.render(report, rows, history=change, commits=going))
+    listed = listed or page.listing(removals(repository, plan, group_names(repository)))
+    folder.put_text("report.html", page.render(report, listed, history=change, commits=going))
     folder.put_text("report.json", report.to_json())
+    return listed
 
 
 def removals(repository: Repository, plan: Plan, branches: Mapping[str, str]) -> Iterator[Removed]:

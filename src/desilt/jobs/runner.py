@@ -25,6 +25,7 @@ from desilt.jobs.unfinished import finish, unfinished
 from desilt.logs import logger, under_way
 from desilt.objects import store_clock
 from desilt.records import locks
+from desilt.render.report import Listing
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
@@ -76,8 +77,8 @@ def run(
     with under_way(opened.id), locks.held(repository.records, repository.uid, run=opened.id) as lock:
         repository.gate.settle_moves()  # a run that was cut off as it began is one to be finished
         finished = [finish(repository, executor, row, limits, lock) for row in unfinished(repository)]
-        made, report = _plan(job, repository, executor, wanted, opened, probed, limits)
-        return [*filter(None, finished), execute(job, Sweep(repository, made, lock, executor), report, limits)]
+        made, report, listed = _plan(job, repository, executor, wanted, opened, probed, limits)
+        return [*filter(None, finished), execute(job, Sweep(repository, made, lock, executor), report, limits, listed)]
 
 
 def finish_all(repository: Repository, executor: Executor, limits: Limits = DEFAULT) -> list[Report]:
@@ -125,7 +126,7 @@ def _plan(
     probed: datetime | None,
     limits: Limits,
     before: Amount = NOTHING,
-) -> tuple[Plan, Report]:
+) -> tuple[Plan, Report, Listing]:
     log.info("planning %s of %r as of %s", job.name, repository.name, opened.now.isoformat())
     repository.gate.check()
     check_versions(repository, request.action)
@@ -153,10 +154,10 @@ def _plan(
     executor.watch.begins("report")
     if marked.figures.change is not None:
         folder.put_text(HISTORY, marked.figures.change.to_json())
-    publish(repository, folder, report, made)
+    listed = publish(repository, folder, report, made)
     plans.write(folder, made, repository.secret)
     log.info("planned: %s objects of %s bytes would go", made.removes.objects, made.removes.bytes)
-    return made, report
+    return made, report, listed
 
 
 def _mark(job: Job[Any], work: Work[Any]) -> Mark:

@@ -24,7 +24,7 @@ from desilt.errors import BadRequest, Conflict, NotFound, StorageFailed
 from desilt.objects.local_failures import ABSENT, failure, vanishing
 from desilt.objects.local_files import taken_away, write_all
 from desilt.objects.local_folders import existing, make_folder, rename, sync_folder, sync_names, tidy, tries
-from desilt.objects.local_listing import walk
+from desilt.objects.local_listing import listing
 from desilt.objects.removal import attempt, by_folder, check_pairs, failed
 from desilt.objects.store import (
     CHUNK_BYTES,
@@ -32,7 +32,6 @@ from desilt.objects.store import (
     Outcome,
     Outcomes,
     Result,
-    batches,
     check_key,
     check_keys,
     check_prefix,
@@ -147,7 +146,7 @@ class LocalStore:
         folder = check_prefix(prefix).rpartition("/")[0]
         self._inside(folder)
         self._check_root()
-        return batches(walk(self.root, self.uri, folder + "/" if folder else "", prefix, after, until))
+        return listing(self.root, self.uri, prefix, after, until)
 
     def delete_many(self, keys: Sequence[str], *, between: Callable[[], None] = nothing) -> Outcomes:
         check_keys(keys)

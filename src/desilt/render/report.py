@@ -1,7 +1,7 @@
 """A report as one page: it opens without a network, on any screen and on paper, and obeys nothing that came from data.
 
-:func:`render` reads no more than ``listed`` of the rows it is given, so a plan of a billion objects makes a page
-as small as one of thousands; how many are left out is told from the report's own figures.
+A :func:`listing` reads no more of the rows than it shows, so a plan of a billion objects makes a page as small as one
+of thousands; how many are left out is told from the report's own figures.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+from markupsafe import Markup
+
 from desilt.render import history as pictures
 from desilt.render.headline import headline, only_history, unseen
-from desilt.render.pages import page
+from desilt.render.pages import page, part
 from desilt.render.words import biggest
 from desilt.runs import safety
 from desilt.runs.history import GoingCommit, HistoryChange
@@ -36,15 +38,28 @@ class Removed:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What goes, one by one, as far as a page lists it."""
+
+    rows: int
+    html: Markup
+
+
+def listing(removed: Iterable[Removed], most: int = LISTED) -> Listing:
+    """The first ``most`` of ``removed``; no more of them are read."""
+    rows = list(islice(removed, most))
+    return Listing(len(rows), part("rows.html.j2", rows=rows))
+
+
 def render(
     report: Report,
-    removed: Iterable[Removed],
+    listed: Listing,
     *,
-    listed: int = LISTED,
     history: HistoryChange | None = None,
     commits: Sequence[GoingCommit] = (),
 ) -> str:
-    """The page of ``report``, with the first ``listed`` rows of ``removed``, and with what is done to history."""
+    """The page of ``report``, with what is ``listed`` of all that goes, and with what is done to history."""
     return page(
         "report.html.j2",
         title=f"{report.repository} · {report.job} · {report.run} · {report.now}",
@@ -54,7 +69,7 @@ def render(
         edits_only=only_history(report),
         safety=safety.told(report.safety),
         history=pictures.sections(history) if history else "",
-        rows=list(islice(removed, listed)),
+        listed=listed,
         printed=PRINTED,
         commits=commits[:COMMITS],
         more_commits=len(commits[COMMITS:]),

@@ -40,7 +40,9 @@ def report_page(word):
         **facts, remove={word: named}, keep=named, prefixes=named, inputs={word: 1}, seconds={word: 1.0},
         refs={word: word}, holds=named, own=named, history={word: 1}, swept=Swept(word, "delete", 2, 1, 1, 0, 0, 5),
     )  # fmt: skip
-    return report.render(told, [report.Removed(word, 1, START, word, word, word)] * 2, history=change(word))
+    return report.render(
+        told, report.listing([report.Removed(word, 1, START, word, word, word)] * 2), history=change(word)
+    )
 
 
 def history_page(word):

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from desilt.domain.units import size
-from desilt.render.report import BARS, BRANCHES, LISTED, PRINTED, Removed, render
+from desilt.render.report import BARS, BRANCHES, LISTED, PRINTED, Removed, listing, render
 from desilt.render.words import share
 from desilt.runs.report import Amount, Report, Swept
 
@@ -90,12 +90,16 @@ def gone(number=0, **facts):
     return replace(base, **facts)
 
 
+def rendered(report, removed, *, listed=LISTED):
+    return render(report, listing(removed, listed))
+
+
 def whole(report=REPORT):
     return (gone(number) for number in range(report.removed.objects))
 
 
 def test_the_page_says_which_run_of_which_job_on_which_repository_and_when():
-    page = Page(render(REPORT, whole()))
+    page = Page(rendered(REPORT, whole()))
     title = "lake#sales · uncommitted · 63113904000000-ab12cd34 · 2026-03-01T06:00:00+00:00"
     assert title in page.words
     assert "Run 63113904000000-ab12cd34 As of 2026-03-01 06:00:00 UTC" in page.text
@@ -105,18 +109,18 @@ def test_the_page_says_which_run_of_which_job_on_which_repository_and_when():
 
 def swept(outcome=SWEPT, **facts):
     report = replace(REPORT, swept=replace(outcome, **facts))
-    return Page(render(report, whole()))
+    return Page(rendered(report, whole()))
 
 
 def test_a_plan_says_what_would_go_what_stays_and_the_share_of_what_is_stored():
-    page = Page(render(REPORT, whole()))
+    page = Page(rendered(REPORT, whole()))
     assert "Would go 3.0 MB 1,239 objects Stays 7.0 MB 8,766 objects" in page.text
     assert "Share of what is stored 30.0 % of bytes 12.4 % of objects" in page.text
     assert page.widths[:2] == ["30.00", "12.38"]
 
 
 def test_a_plan_says_how_objects_would_go_and_that_none_went():
-    text = Page(render(REPORT, whole())).text
+    text = Page(rendered(REPORT, whole())).text
     assert "plan of uncommitted" in text
     assert "1,239 objects (3.0 MB) would be deleted That is 30.0 % of the bytes and 12.4 % of the objects" in text
     assert "Once deleted, nothing brings them back. So far, nothing was removed." in text
@@ -125,7 +129,7 @@ def test_a_plan_says_how_objects_would_go_and_that_none_went():
 
 
 def test_a_plan_for_the_trash_says_that_objects_can_come_back():
-    text = Page(render(replace(REPORT, action="trash"), whole())).text
+    text = Page(rendered(replace(REPORT, action="trash"), whole())).text
     assert "1,239 objects (3.0 MB) would be moved to the trash" in text
     assert "From the trash, desilt restore can bring them back." in text
     assert "deleted" not in text
@@ -133,13 +137,13 @@ def test_a_plan_for_the_trash_says_that_objects_can_come_back():
 
 def test_what_an_earlier_run_has_settled_is_part_of_what_is_stored_and_stays():
     report = replace(REPORT, stored=Amount(20_005, 30_000_000), unseen="known from earlier runs")
-    page = Page(render(report, whole()))
+    page = Page(rendered(report, whole()))
     assert "Stays 27.0 MB 18,766 objects" in page.text
     assert "10.0 % of bytes 6.2 % of objects" in page.text
     assert ["known from earlier runs", "10,000", "20.0 MB", "74.1 %"] in page.rows
     assert ["Together", "18,766", "27.0 MB", "100.0 %"] in page.rows
     assert ["known from earlier runs stays", "10,000", "20.0 MB"] in page.rows
-    assert "known from earlier runs" not in Page(render(REPORT, whole())).text
+    assert "known from earlier runs" not in Page(rendered(REPORT, whole())).text
 
 
 def test_a_swept_run_says_what_was_removed():
@@ -212,13 +216,13 @@ def test_what_failed_or_is_held_is_still_stored_and_what_was_gone_is_not():
 
 
 def test_a_run_that_found_nothing_and_swept_says_that_nothing_was_to_remove():
-    page = Page(render(replace(NOTHING, swept=Swept("swept", "delete", 0, 0, 0, 0, 0, 0)), []))
+    page = Page(rendered(replace(NOTHING, swept=Swept("swept", "delete", 0, 0, 0, 0, 0, 0)), []))
     assert "Nothing to remove All that is stored is kept: 8,766 objects (7.0 MB)." in page.text
     assert "What became of" not in page.text
 
 
 def test_what_goes_is_told_by_branch_and_reason_and_what_stays_by_reason():
-    rows = Page(render(REPORT, whole())).rows
+    rows = Page(rendered(REPORT, whole())).rows
     first = rows.index(["Branch", "Reason", "Objects", "Bytes", "Share of bytes"])
     assert rows[first + 1 : first + 5] == [
         ["main", "unreferenced", "1,000", "2.0 MB", "66.7 %"],
@@ -235,7 +239,7 @@ def test_what_goes_is_told_by_branch_and_reason_and_what_stays_by_reason():
 
 
 def test_bars_show_bytes_by_reason_and_by_prefix_and_what_the_prefixes_leave():
-    page = Page(render(REPORT, whole()))
+    page = Page(rendered(REPORT, whole()))
     for row in (
         ["unreferenced goes", "1,234", "3.0 MB"],  # of both branches
         ["committed stays", "8,000", "6.5 MB"],
@@ -249,19 +253,19 @@ def test_bars_show_bytes_by_reason_and_by_prefix_and_what_the_prefixes_leave():
 def test_what_goes_is_told_by_age_and_by_the_branch_it_was_uploaded_to():
     ages = {"under a day": Amount(239, 1_000_000), "a year and more": Amount(1000, 2_000_000)}
     branches = {f"b{number}": Amount(1, 1000 - number) for number in range(BARS + 5)}
-    page = Page(render(replace(REPORT, ages=ages, uploaded=branches), whole()))
+    page = Page(rendered(replace(REPORT, ages=ages, uploaded=branches), whole()))
     assert "Would go, bytes by age" in page.text
     assert ["a year and more", "1,000", "2.0 MB"] in page.rows
     assert ["b0", "1", "1.0 kB"] in page.rows
     assert [f"b{BARS}", "1", "1.0 kB"] not in page.rows
     assert ["everything else", "1,227", "3.0 MB"] in page.rows
-    alone = Page(render(replace(REPORT, uploaded={"main": Amount(1, 1)}), whole()))  # is in the table above
+    alone = Page(rendered(replace(REPORT, uploaded={"main": Amount(1, 1)}), whole()))  # is in the table above
     assert "bytes by branch" not in alone.text
 
 
 def test_a_thousand_branches_are_told_as_fifty_and_the_rest():
     remove = {f"b{number}": {"unreferenced": Amount(1, 5_000 - number)} for number in range(1_000)}
-    rows = Page(render(replace(REPORT, remove=remove), [])).rows
+    rows = Page(rendered(replace(REPORT, remove=remove), [])).rows
     first = rows.index(["Branch", "Reason", "Objects", "Bytes", "Share of bytes"])
     last = first + BRANCHES + 1
     assert rows[first + 1][0] == "b0"
@@ -270,7 +274,7 @@ def test_a_thousand_branches_are_told_as_fifty_and_the_rest():
 
 
 def test_inputs_and_seconds_are_told():
-    rows = Page(render(REPORT, whole())).rows
+    rows = Page(rendered(REPORT, whole())).rows
     for row in (
         ["commits", "18,234"],
         ["tickets", "12"],
@@ -283,7 +287,7 @@ def test_inputs_and_seconds_are_told():
 
 def test_each_object_is_listed_with_why_it_goes_and_times_are_in_utc():
     east = datetime(2026, 1, 3, 1, 0, tzinfo=timezone(timedelta(hours=2)))
-    rows = Page(render(REPORT, [gone(7), gone(8, modified_at=east, detail="")])).rows
+    rows = Page(rendered(REPORT, [gone(7), gone(8, modified_at=east, detail="")])).rows
     assert ["data/000007", "1.5 kB", "2026-01-03 04:05:06", "main", "unreferenced", "why"] in rows
     assert ["data/000008", "1.5 kB", "2026-01-02 23:00:00", "main", "unreferenced", ""] in rows
 
@@ -297,7 +301,7 @@ def nasty(word):
         swept=Swept(word, word, 2, 1, 1, 0, 0, 5),
     )  # fmt: skip
     rows = [gone(address=word, branch=word, reason=word, detail=word)] * 2
-    return Page(render(report, rows))
+    return Page(rendered(report, rows))
 
 
 def test_nothing_from_data_becomes_an_element_or_an_attribute():
@@ -308,12 +312,14 @@ def test_any_character_of_a_name_is_shown_and_none_is_obeyed():
     page = nasty(NASTY)
     assert page.text.count(" ".join(SEEN.split())) == nasty("plain").text.count("plain") > 15
     assert [SEEN, "1.5 kB", "2026-01-03 04:05:06", SEEN, SEEN, SEEN] in page.rows
-    page_bytes = render(replace(REPORT, repository=NASTY), [gone(address=NASTY)]).encode()  # no lone surrogate is left
+    page_bytes = rendered(
+        replace(REPORT, repository=NASTY), [gone(address=NASTY)]
+    ).encode()  # no lone surrogate is left
     assert b"\x00" not in page_bytes
 
 
 def test_a_page_lists_no_more_rows_than_it_was_allowed_and_says_how_many_it_leaves_out():
-    page = Page(render(REPORT, whole(), listed=10))
+    page = Page(rendered(REPORT, whole(), listed=10))
     assert sum(row[0].startswith("data/0") for row in page.rows) == 10
     assert "The first 10 of 1,239 objects are listed here, and the filter looks at these only; 1,229 are" in page.text
     assert "The whole list is in the Parquet files in plan/ , beside this page; desilt runs export" in page.text
@@ -321,38 +327,38 @@ def test_a_page_lists_no_more_rows_than_it_was_allowed_and_says_how_many_it_leav
 
 def test_a_plan_of_a_billion_objects_makes_a_small_page():
     report = replace(REPORT, remove={"main": {"unreferenced": Amount(10**9, 10**15)}})
-    html = render(report, (gone(number, address=f"data/{number:0100d}") for number in count()))
+    html = rendered(report, (gone(number, address=f"data/{number:0100d}") for number in count()))
     assert f"The first {LISTED:,} of 1,000,000,000 objects" in html
     assert len(html) < 2_500_000
 
 
 def test_rows_past_the_cap_are_never_read():
     endless = count()
-    render(REPORT, (gone(number) for number in endless), listed=10)
+    rendered(REPORT, (gone(number) for number in endless), listed=10)
     assert next(endless) == 10
 
 
 def test_a_list_that_is_whole_leaves_nothing_out():
-    text = Page(render(REPORT, whole())).text
+    text = Page(rendered(REPORT, whole())).text
     assert "Listed: 1,239 objects, which is all." in text
     assert "left out" not in text
 
 
 def test_a_list_longer_than_the_figures_is_called_out():
-    assert "do not agree: 2 listed, 0 counted" in Page(render(NOTHING, [gone(1), gone(2)])).text
+    assert "do not agree: 2 listed, 0 counted" in Page(rendered(NOTHING, [gone(1), gone(2)])).text
 
 
 def test_nothing_to_remove_is_said_plainly():
-    page = Page(render(NOTHING, []))
+    page = Page(rendered(NOTHING, []))
     assert "Nothing to remove All that is stored is kept: 8,766 objects (7.0 MB)." in page.text
     assert "0 objects" in page.words
     for absent in ("would be", "by branch", "by prefix", "one by one", "Parquet"):
         assert absent not in page.text
-    assert "Nothing to remove" not in Page(render(REPORT, whole())).text
+    assert "Nothing to remove" not in Page(rendered(REPORT, whole())).text
 
 
 def test_nothing_looked_at_is_not_the_same_as_nothing_to_remove():
-    page = Page(render(replace(NOTHING, keep={}, inputs={}, seconds={}, stored=Amount()), []))
+    page = Page(rendered(replace(NOTHING, keep={}, inputs={}, seconds={}, stored=Amount()), []))
     assert "Nothing was looked at" in page.text
     assert "Nothing to remove" not in page.text
     assert "%" not in page.text  # no share of nothing
@@ -360,7 +366,7 @@ def test_nothing_looked_at_is_not_the_same_as_nothing_to_remove():
 
 
 def test_the_page_loads_nothing():
-    html = render(replace(REPORT, repository="https://example.com/x"), [gone(address="s3://bucket/http://x")])
+    html = rendered(replace(REPORT, repository="https://example.com/x"), [gone(address="s3://bucket/http://x")])
     page = Page(html)
     assert not {tag for tag, _ in page.elements} & {
         "link",
@@ -376,13 +382,13 @@ def test_the_page_loads_nothing():
     names = {name for _, attrs in page.elements for name in attrs}
     assert not names & {"src", "href", "srcset", "action", "data", "xlink:href", "style"}
     assert not [name for name in names if name.startswith("on")]
-    bare = render(REPORT, whole())
+    bare = rendered(REPORT, whole())
     for loader in ("http:", "https:", "//", "url(", "@import", "fetch("):
         assert loader not in bare
 
 
 def test_the_security_policy_allows_the_style_and_the_script_of_the_page_and_no_more():
-    html = render(REPORT, whole())
+    html = rendered(REPORT, whole())
     (policy,) = [attrs["content"] for _, attrs in Page(html).elements if "http-equiv" in attrs]
     allowed = [
         "'sha256-" + b64encode(sha256(html.split(f"<{tag}>")[1].split(f"</{tag}>")[0].encode()).digest()).decode() + "'"
@@ -392,7 +398,7 @@ def test_the_security_policy_allows_the_style_and_the_script_of_the_page_and_no_
 
 
 def test_tables_have_headers_and_the_filter_has_a_label():
-    page = Page(render(REPORT, whole()))
+    page = Page(rendered(REPORT, whole()))
     assert all(attrs.get("scope") for tag, attrs in page.elements if tag == "th")
     tags = [tag for tag, _ in page.elements]
     assert tags.count("caption") == tags.count("table") == tags.count("thead") > 5
@@ -425,7 +431,7 @@ def test_sizes_are_in_powers_of_a_thousand(amount, told):
 
 
 def test_the_page_prints_as_many_rows_as_it_says():
-    html = render(REPORT, whole(), listed=PRINTED + 1)
+    html = rendered(REPORT, whole(), listed=PRINTED + 1)
     assert f"at most {PRINTED} rows are printed" in html
     assert f".list tbody tr:nth-child(n + {PRINTED + 1}) {{ display: none; }}" in html
-    assert "are printed" not in render(REPORT, whole(), listed=PRINTED)
+    assert "are printed" not in rendered(REPORT, whole(), listed=PRINTED)

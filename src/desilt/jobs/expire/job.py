@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
+from desilt import cycles
 from desilt.domain.expiration import Expiration, Ref
 from desilt.domain.expiry import Expiry, Omission, Wish, read_wish
 from desilt.domain.keep_rules import KeepCounts
@@ -72,6 +73,7 @@ def check_mode(wish: Wish, modes: Sequence[Mode]) -> None:
         raise BadRequest(f"history cannot be made shorter in the mode {wish.mode!r} here; choose {' or '.join(modes)}")
 
 
+@cycles.left_alone()
 def mark(work: Work[Options]) -> Mark:
     """What is done to history; nothing is written but the run's folder."""
     wish = work.options.at(work.run.now, work.repository.modes)
