@@ -10,9 +10,9 @@ import numpy as np
 
 from desilt.clock import system_clock
 from desilt.executors.executor import HERE
-from desilt.icechunk import manifest, states
+from desilt.icechunk.format import manifest, states
+from desilt.icechunk.format.ids import names_of
 from desilt.icechunk.history import history
-from desilt.icechunk.ids import names_of
 from desilt.icechunk.opening import open_repository
 from desilt.jobs.collect.job import job
 from desilt.jobs.runner import plan, run, sweep

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from desilt.executors.executor import HERE
-from desilt.icechunk.editor import IcechunkEditor
+from desilt.icechunk.edits.editor import IcechunkEditor
 from desilt.icechunk.opening import open_repository
 from desilt.jobs.expire import job as expiration
 from desilt.jobs.runner import plan, run

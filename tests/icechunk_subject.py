@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from desilt.clock import ManualClock
-from desilt.icechunk import nodes
+from desilt.icechunk.format import nodes
 from desilt.icechunk.opening import open_repository
 from desilt.objects import open_store
 from desilt.records.opening import open_records

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from desilt.icechunk import manifest, states
-from desilt.icechunk.ids import name_of, names_of
+from desilt.icechunk.format import manifest, states
+from desilt.icechunk.format.ids import name_of, names_of
 from desilt.objects import open_store
 
 icechunk = pytest.importorskip("icechunk", reason="desilt[icechunk] is not installed: nothing of Icechunk is tested")

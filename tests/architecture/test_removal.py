@@ -14,7 +14,7 @@ REMOVING = {"delete_many", "move_many"}
 OF_FILES = {"unlink", "remove", "removedirs", "rmtree", "rmdir", "rename", "renames", "replace", "move", "truncate"}
 OF_MODULES = {"os", "shutil", "pathlib"}
 ONLY_OF_PATHS = {"unlink", "rmdir", "rename"}  # on whatever: no other thing here has methods of these names
-BRANCH_FILES = {"icechunk/removed_refs.py"}  # a branch there is a file that moves: it is read right before it goes
+BRANCH_FILES = {"icechunk/edits/removed_refs.py"}  # a branch is a file that moves: it is read before it goes
 SELF_MADE = {"executors/java.py": {"rename"}}  # a folder it has just made, to where nothing is
 
 DELETES = re.compile(

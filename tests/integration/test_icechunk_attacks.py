@@ -9,7 +9,8 @@ import pytest
 
 from desilt.errors import BadRequest, Conflict, Dangling, MissingAsset
 from desilt.executors.executor import HERE
-from desilt.icechunk import manifest, refs, states, tables
+from desilt.icechunk import tables
+from desilt.icechunk.format import manifest, refs, states
 from desilt.icechunk.history import history
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS, TRANSACTIONS
 from desilt.jobs import purge as purging

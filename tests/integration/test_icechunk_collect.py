@@ -24,7 +24,7 @@ from desilt.errors import (
 )
 from desilt.executors.executor import HERE
 from desilt.executors.processes import Processes
-from desilt.icechunk import manifest, states
+from desilt.icechunk.format import manifest, states
 from desilt.inventory import listing
 from desilt.jobs.collect.job import job
 from desilt.jobs.runner import run

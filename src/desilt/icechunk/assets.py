@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from desilt.domain.history import Commit
 from desilt.domain.times import EPOCH
 from desilt.errors import MissingAsset, UnknownAsset
-from desilt.icechunk import states
 from desilt.icechunk.core import IcechunkCore
+from desilt.icechunk.format import states
+from desilt.icechunk.format.states import SnapshotFile
 from desilt.icechunk.history import history
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, SNAPSHOTS, TRANSACTIONS, kind_of
-from desilt.icechunk.states import SnapshotFile
 from desilt.repository.assets import AssetFolders
 
 BACKUP = "backup"

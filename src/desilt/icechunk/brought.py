@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from desilt.errors import DamagedAsset, MissingAsset, UnknownAsset
-from desilt.icechunk import states
 from desilt.icechunk.fetching import each
+from desilt.icechunk.format import states
+from desilt.icechunk.format.states import SnapshotFile
 from desilt.icechunk.layout import SNAPSHOTS
-from desilt.icechunk.states import SnapshotFile
 from desilt.objects.store import ObjectStore
 
 FEW = 16  # that are asked for one after the other sooner than all

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from desilt.icechunk.container import got
+from desilt.icechunk.format.container import got
 from desilt.objects.store import ObjectStore
 
 AT_ONCE = 16  # requests

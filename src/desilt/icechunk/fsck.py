@@ -13,14 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, Unreadable
-from desilt.icechunk import manifest, nodes, seen, states, transactions
-from desilt.icechunk.container import AssetKind, fetched
+from desilt.icechunk import seen
 from desilt.icechunk.core import IcechunkCore
-from desilt.icechunk.ids import ROOT
+from desilt.icechunk.format import manifest, nodes, states, transactions
+from desilt.icechunk.format.container import AssetKind, fetched
+from desilt.icechunk.format.ids import ROOT
+from desilt.icechunk.format.manifest import INLINE, VIRTUAL
+from desilt.icechunk.format.states import ListedManifest
 from desilt.icechunk.layout import CHUNKS, FOREIGN, MANIFESTS, SNAPSHOTS, TRANSACTIONS, kinds
-from desilt.icechunk.manifest import INLINE, VIRTUAL
 from desilt.icechunk.seen import Looked
-from desilt.icechunk.states import ListedManifest
 from desilt.icechunk.tables import entries_of
 from desilt.inventory.listing import stored_at
 from desilt.objects.store import LISTING

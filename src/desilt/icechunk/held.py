@@ -24,8 +24,8 @@ from desilt.errors import DamagedRun, WentBack
 from desilt.executors.executor import HERE
 from desilt.icechunk import seen
 from desilt.icechunk.core import IcechunkCore
+from desilt.icechunk.format.repo_info import refuse_unless_online
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS, TRANSACTIONS
-from desilt.icechunk.repo_info import refuse_unless_online
 from desilt.icechunk.seen import Looked
 from desilt.icechunk.source import IcechunkSource
 from desilt.records import holds, revisions

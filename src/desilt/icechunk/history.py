@@ -15,14 +15,14 @@ from typing import Any, NoReturn, Protocol
 
 from desilt.domain.history import Commit
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
-from desilt.icechunk import refs, repo_info, states
 from desilt.icechunk.brought import Brought
-from desilt.icechunk.container import AssetKind, opened
+from desilt.icechunk.format import refs, repo_info, states
+from desilt.icechunk.format.container import AssetKind, opened
+from desilt.icechunk.format.memo import Memo
+from desilt.icechunk.format.refs import RefFiles
+from desilt.icechunk.format.repo_info import Availability, RepoInfo
+from desilt.icechunk.format.states import SnapshotFile
 from desilt.icechunk.layout import MANIFESTS, OVERWRITTEN, REFS, REPO, SNAPSHOTS
-from desilt.icechunk.memo import Memo
-from desilt.icechunk.refs import RefFiles
-from desilt.icechunk.repo_info import Availability, RepoInfo
-from desilt.icechunk.states import SnapshotFile
 from desilt.objects.store import ObjectStore
 from desilt.repository.snapshot import Branch, Revision, Snapshot, Tag, checked
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.columns.arrays import Flags, Seconds
-from desilt.icechunk.ids import NAME
+from desilt.icechunk.format.ids import NAME
 
 CHUNKS = "chunks/"
 SNAPSHOTS = "snapshots/"

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from desilt.executors.executor import Executor
 from desilt.icechunk.core import PREFIX
-from desilt.icechunk.ids import LETTERS
+from desilt.icechunk.format.ids import LETTERS
 from desilt.icechunk.layout import CHUNKS
 from desilt.inventory.listing import Inventory, ListingPiece, Span, list_stretch, objects_in
 from desilt.objects.store import ObjectStore

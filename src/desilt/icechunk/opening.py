@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from desilt.clock import Clock, system_clock
 from desilt.errors import InvalidUri, NotFound
-from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.core import IcechunkCore
+from desilt.icechunk.format.container import AssetKind, opened
 from desilt.icechunk.history import refuse_without_refs
 from desilt.icechunk.layout import REFS, REPO
 from desilt.icechunk.repository import IcechunkHandle, IcechunkRepository

@@ -3,9 +3,10 @@
 import re
 
 from desilt.errors import BadRequest, NotFound
-from desilt.icechunk import seen, states
+from desilt.icechunk import seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
-from desilt.icechunk.ids import NAME
+from desilt.icechunk.format import states
+from desilt.icechunk.format.ids import NAME
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS
 from desilt.inventory.listing import stored_at
 from desilt.records.holds import HoldKind

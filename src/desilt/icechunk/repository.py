@@ -8,7 +8,7 @@ from desilt.executors.executor import Executor
 from desilt.icechunk import fsck, seen
 from desilt.icechunk.assets import IcechunkAssets
 from desilt.icechunk.core import PREFIX, IcechunkCore
-from desilt.icechunk.editor import IcechunkEditor
+from desilt.icechunk.edits.editor import IcechunkEditor
 from desilt.icechunk.gate import IcechunkGate
 from desilt.icechunk.history import MAIN
 from desilt.icechunk.layout import LAYOUT

@@ -21,12 +21,13 @@ from desilt.domain.reason import Reason
 from desilt.domain.run import Run
 from desilt.errors import BadRequest, Conflict
 from desilt.executors.executor import Executor
-from desilt.icechunk import nodes, seen
+from desilt.icechunk import seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
+from desilt.icechunk.format import nodes
+from desilt.icechunk.format.manifest import fetch
 from desilt.icechunk.history import IcechunkHistory
 from desilt.icechunk.layout import CHUNKS
 from desilt.icechunk.listed import chunks
-from desilt.icechunk.manifest import fetch
 from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, entries_of, listed_by, snapshots_in
 from desilt.inventory.listing import Inventory
 from desilt.repository.snapshot import Snapshot

@@ -2,7 +2,7 @@
 
 A manifest names an array by its node's id alone, and what a node is called is in snapshot files: it may be called
 otherwise in another snapshot that has the same manifest. So an entry's path is the id and the chunk's index
-(``0123456789ABC/c/0/1``), which never changes, and :mod:`desilt.icechunk.nodes` says what people call it.
+(``0123456789ABC/c/0/1``), which never changes, and :mod:`desilt.icechunk.format.nodes` says what people call it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 from desilt.cache.ranges import CACHED
 from desilt.columns.schemas import MOMENT
 from desilt.errors import DamagedAsset, UnknownAsset
-from desilt.icechunk import manifest, states
-from desilt.icechunk.container import AssetKind, opened
 from desilt.icechunk.fetching import all_got, each
-from desilt.icechunk.ids import NAME, names_of
+from desilt.icechunk.format import manifest, states
+from desilt.icechunk.format.container import AssetKind, opened
+from desilt.icechunk.format.ids import NAME, names_of
+from desilt.icechunk.format.manifest import KIND_NAMES, NATIVE, VIRTUAL, ManifestFile
+from desilt.icechunk.format.nodes import INDEX
+from desilt.icechunk.format.states import ListedManifest, SnapshotFile
 from desilt.icechunk.layout import CHUNKS, MANIFESTS, SNAPSHOTS
-from desilt.icechunk.manifest import KIND_NAMES, NATIVE, VIRTUAL, ManifestFile
-from desilt.icechunk.nodes import INDEX
-from desilt.icechunk.states import ListedManifest, SnapshotFile
 from desilt.inventory.listing import stored_at
 from desilt.objects.store import ObjectStore
 from desilt.sstable.values import RangeData

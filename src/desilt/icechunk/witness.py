@@ -13,11 +13,12 @@ from desilt.cache.metaranges import Lists
 from desilt.domain.history import Commit
 from desilt.errors import BadRequest
 from desilt.executors.executor import HERE
-from desilt.icechunk import manifest, nodes, seen
+from desilt.icechunk import seen
 from desilt.icechunk.core import PREFIX, IcechunkCore
-from desilt.icechunk.ids import names_of
+from desilt.icechunk.format import manifest, nodes
+from desilt.icechunk.format.ids import names_of
+from desilt.icechunk.format.nodes import Arrays
 from desilt.icechunk.layout import CHUNKS, LAYOUT, MANIFESTS, TRANSACTIONS
-from desilt.icechunk.nodes import Arrays
 from desilt.icechunk.tables import ManifestDecoder, SnapshotLists, as_listed, column, paths, snapshots_in
 from desilt.objects.store import flaw
 from desilt.repository.snapshot import Snapshot

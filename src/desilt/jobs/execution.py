@@ -14,7 +14,7 @@ from desilt.logs import logger
 from desilt.records import ledger
 from desilt.records.database import Transaction
 from desilt.records.ledger import BatchRow, RunState
-from desilt.render.report import Listing
+from desilt.render.report import PageList
 from desilt.runs.known import outcome
 from desilt.runs.report import Report
 from desilt.runs.steps import Action
@@ -28,7 +28,7 @@ from desilt.sweep.sweep import Sweep
 log = logger(__name__)
 
 
-def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits, listed: Listing | None = None) -> Report:
+def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits, listed: PageList | None = None) -> Report:
     """Carry a plan out, or on where it was cut off; one that was carried out is only told of.
 
     ``listed`` is what goes as the page of the plan lists it, where that was made a moment ago.
@@ -63,7 +63,9 @@ def execute(job: Job[Any], work: Sweep, report: Report, limits: Limits, listed: 
     return _told(work, replace(report, seconds=seconds), fates, listed)
 
 
-def _told(work: Sweep, report: Report, fates: Mapping[str, str] | None = None, listed: Listing | None = None) -> Report:
+def _told(
+    work: Sweep, report: Report, fates: Mapping[str, str] | None = None, listed: PageList | None = None
+) -> Report:
     """The report of a run that is over, with what came of it; written unless it was."""
     repository, made = work.repository, work.plan
     if report.swept is None:

@@ -15,7 +15,7 @@ from desilt.jobs.job import Mark
 from desilt.objects.file import ObjectFile
 from desilt.records import marks
 from desilt.render import report as page
-from desilt.render.report import Listing, Removed
+from desilt.render.report import PageList, Removed
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
 from desilt.runs.history import FILE as HISTORY
@@ -115,8 +115,8 @@ def done(repository: Repository, folder: Folder, plan: Plan) -> dict[str, int]:
 
 @cycles.left_alone()
 def publish(
-    repository: Repository, folder: Folder, report: Report, plan: Plan, listed: Listing | None = None
-) -> Listing:
+    repository: Repository, folder: Folder, report: Report, plan: Plan, listed: PageList | None = None
+) -> PageList:
     """Write ``report`` into the run's folder, as JSON and as a page, and answer with the page's list of what goes.
 
     A plan's rows never change, so whoever has that list already gives it back as ``listed``.
@@ -124,7 +124,7 @@ def publish(
     edits = any(True for _ in plan.steps_of(EditHistory))
     change = read_change(folder.get_text(HISTORY)) if edits else None
     going = [one for step in plan.steps_of(TakeCommits) for one in commits.listed(repository.store, step)]
-    listed = listed or page.listing(removals(repository, plan, group_names(repository)))
+    listed = listed or page.page_list(removals(repository, plan, group_names(repository)))
     folder.put_text("report.html", page.render(report, listed, history=change, commits=going))
     folder.put_text("report.json", report.to_json())
     return listed

@@ -25,7 +25,7 @@ from desilt.jobs.unfinished import finish, unfinished
 from desilt.logs import logger, under_way
 from desilt.objects import store_clock
 from desilt.records import locks
-from desilt.render.report import Listing
+from desilt.render.report import PageList
 from desilt.repository.protocol import Repository
 from desilt.runs import folder as folders
 from desilt.runs import plan as plans
@@ -126,7 +126,7 @@ def _plan(
     probed: datetime | None,
     limits: Limits,
     before: Amount = NOTHING,
-) -> tuple[Plan, Report, Listing]:
+) -> tuple[Plan, Report, PageList]:
     log.info("planning %s of %r as of %s", job.name, repository.name, opened.now.isoformat())
     repository.gate.check()
     check_versions(repository, request.action)

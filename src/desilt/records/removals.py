@@ -24,9 +24,6 @@ PASSING = (  # to the run that condemns it now
 )
 HARD_DELETE = "harddelete"  # whose tombstones have no run until a worker claims them
 SORTED = "address || ''"  # not by the column: SQLite would go through all tombstones, which are in that order
-OF_RUN = (
-    "run || '' = ?"  # not by the column either: all that a run has removed would be looked through, for the few left
-)
 COLUMNS = "address, run, rule, condemned_at, size_bytes, batch, state"
 RECORD = f"{COLUMNS}, restored_at"
 UNSETTLED = "state NOT IN ('removed', 'already gone', 'trashed')"  # few, and with an index of their own
@@ -158,7 +155,8 @@ def batches_in(tx: Transaction, repository: str, run: str, *states: str) -> list
 
 def survives(tx: Transaction, repository: str, run: str, folder: str, *, but: int) -> bool:
     """Whether anything in ``folder`` may be there still that ``run`` was to remove, ``but`` for one batch."""
-    query = f"SELECT 1 FROM tombstones WHERE repository = ? AND {MAY_BE_THERE} AND {OF_RUN} AND batch <> ?"
+    mine = "run || '' = ? AND batch <> ?"  # not by the index of runs, which would go through all that this one removed
+    query = f"SELECT 1 FROM tombstones WHERE repository = ? AND {MAY_BE_THERE} AND {mine}"
     return tx.one(f"{query} AND address LIKE ? LIMIT 1", repository, run, but, f"{folder}%") is not None
 
 

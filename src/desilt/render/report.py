@@ -1,6 +1,6 @@
 """A report as one page: it opens without a network, on any screen and on paper, and obeys nothing that came from data.
 
-A :func:`listing` reads no more of the rows than it shows, so a plan of a billion objects makes a page as small as one
+A :func:`page_list` reads no more of the rows than it shows, so a plan of a billion objects makes a page as small as one
 of thousands; how many are left out is told from the report's own figures.
 """
 
@@ -39,22 +39,22 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PageList:
     """What goes, one by one, as far as a page lists it."""
 
     rows: int
     html: Markup
 
 
-def listing(removed: Iterable[Removed], most: int = LISTED) -> Listing:
+def page_list(removed: Iterable[Removed], most: int = LISTED) -> PageList:
     """The first ``most`` of ``removed``; no more of them are read."""
     rows = list(islice(removed, most))
-    return Listing(len(rows), part("rows.html.j2", rows=rows))
+    return PageList(len(rows), part("rows.html.j2", rows=rows))
 
 
 def render(
     report: Report,
-    listed: Listing,
+    listed: PageList,
     *,
     history: HistoryChange | None = None,
     commits: Sequence[GoingCommit] = (),

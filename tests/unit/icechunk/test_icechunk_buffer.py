@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from desilt.icechunk.buffer import IDENTIFIER, root, text_at
-from desilt.icechunk.strides import Strides
-from desilt.icechunk.values import flexbuffer, msgpack
+from desilt.icechunk.format.buffer import IDENTIFIER, root, text_at
+from desilt.icechunk.format.strides import Strides
+from desilt.icechunk.format.values import flexbuffer, msgpack
 from desilt.sstable.varint import Malformed
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from desilt.errors import DamagedAsset, UnknownAsset
-from desilt.icechunk import buffer, manifest, repo_info, states, tables, transactions
-from desilt.icechunk.container import HEADER, MAGIC, AssetKind, blaming, opened
-from desilt.icechunk.ids import names_of
+from desilt.icechunk import tables
+from desilt.icechunk.format import buffer, manifest, repo_info, states, transactions
+from desilt.icechunk.format.container import HEADER, MAGIC, AssetKind, blaming, opened
+from desilt.icechunk.format.ids import names_of
 
 FLIPS = (0x01, 0xFF)
 

@@ -10,16 +10,16 @@ import pytest
 from desilt.clock import system_clock
 from desilt.domain.expiry import Expiry
 from desilt.errors import Conflict, FencedOff, OtherRecords, RefsMoved, StorageFailed
-from desilt.icechunk import repo_info
-from desilt.icechunk.container import AssetKind, closed, opened
 from desilt.icechunk.core import IcechunkCore
-from desilt.icechunk.editor import IcechunkEditor
-from desilt.icechunk.forward import NewTable, Structs, Text, Vector, in_front
+from desilt.icechunk.edits.editor import IcechunkEditor
+from desilt.icechunk.edits.forward import NewTable, Structs, Text, Vector, in_front
+from desilt.icechunk.edits.operations import kept
+from desilt.icechunk.edits.repo_change import RepoChange, RepoOperation
+from desilt.icechunk.edits.repo_writing import changed
+from desilt.icechunk.format import repo_info
+from desilt.icechunk.format.container import AssetKind, closed, opened
+from desilt.icechunk.format.ids import ROOT
 from desilt.icechunk.history import history
-from desilt.icechunk.ids import ROOT
-from desilt.icechunk.operations import kept
-from desilt.icechunk.repo_change import RepoChange, RepoOperation
-from desilt.icechunk.repo_writing import changed
 from desilt.icechunk.seen import look
 from desilt.objects import open_store
 from desilt.objects.conditional import ReadObject

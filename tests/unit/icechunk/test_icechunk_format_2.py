@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from desilt.icechunk import manifest, states, transactions
-from desilt.icechunk.container import AssetKind, fetched
+from desilt.icechunk.format import manifest, states, transactions
+from desilt.icechunk.format.container import AssetKind, fetched
+from desilt.icechunk.format.ids import name_of, names_of
 from desilt.icechunk.history import history
-from desilt.icechunk.ids import name_of, names_of
 from desilt.objects import open_store
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "icechunk-v2"

@@ -9,10 +9,10 @@ import cramjam
 import pytest
 
 from desilt.errors import DamagedAsset, MissingAsset, NotFound, UnknownAsset, Unreadable
-from desilt.icechunk import config, repo_info, states
-from desilt.icechunk.container import HEADER, AssetKind, fetched
+from desilt.icechunk.format import config, repo_info, states
+from desilt.icechunk.format.container import HEADER, AssetKind, fetched
+from desilt.icechunk.format.ids import ROOT, bytes_of
 from desilt.icechunk.history import history
-from desilt.icechunk.ids import ROOT, bytes_of
 from desilt.objects import open_store
 from icechunk_world import WHERE_BOTH, WRITES_BOTH, World, make_old, natives
 

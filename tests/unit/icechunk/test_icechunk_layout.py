@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desilt.icechunk.ids import ROOT, bytes_of, name_of, names_of
+from desilt.icechunk.format.ids import ROOT, bytes_of, name_of, names_of
 from desilt.icechunk.layout import FOREIGN, LAYOUT, kind_of, kinds
 from desilt.sstable.varint import Malformed
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from desilt.errors import DamagedAsset, MissingAsset
-from desilt.icechunk import manifest, states
-from desilt.icechunk.ids import names_of
+from desilt.icechunk.format import manifest, states
+from desilt.icechunk.format.ids import names_of
 from icechunk_world import WHERE_BOTH, WRITES_BOTH, World, natives, same, told
 
 

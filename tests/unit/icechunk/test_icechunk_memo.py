@@ -5,8 +5,9 @@ from contextlib import suppress
 import pytest
 
 from desilt.errors import DamagedAsset
-from desilt.icechunk import history, states
-from desilt.icechunk.memo import LEAST, Memo
+from desilt.icechunk import history
+from desilt.icechunk.format import states
+from desilt.icechunk.format.memo import LEAST, Memo
 
 
 def read(memo, name, data, made):

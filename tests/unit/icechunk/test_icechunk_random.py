@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 
-from desilt.icechunk import states
+from desilt.icechunk.format import states
 from desilt.icechunk.history import history
 from icechunk_played import Played, steps
 from icechunk_world import FORMATS, World, make_old, natives, same

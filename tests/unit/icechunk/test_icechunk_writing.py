@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desilt.errors import Conflict, Damaged, NotReadBack
-from desilt.icechunk import backups, operations, repo_info, repo_writing, snapshot_writing, states
-from desilt.icechunk.buffer import root
-from desilt.icechunk.container import HEADER, AssetKind, opened
-from desilt.icechunk.forward import NewTable, Old, Structs, Text, Vector, in_front
-from desilt.icechunk.ids import ROOT
+from desilt.icechunk.edits import backups, operations, repo_writing, snapshot_writing
+from desilt.icechunk.edits.forward import NewTable, Old, Structs, Text, Vector, in_front
+from desilt.icechunk.edits.repo_change import RepoChange, RepoOperation, expected
+from desilt.icechunk.edits.repo_writing import changed
+from desilt.icechunk.edits.snapshot_writing import with_parent
+from desilt.icechunk.format import repo_info, states
+from desilt.icechunk.format.buffer import root
+from desilt.icechunk.format.container import HEADER, AssetKind, opened
+from desilt.icechunk.format.ids import ROOT
 from desilt.icechunk.layout import KINDS, kind_of
-from desilt.icechunk.repo_change import RepoChange, RepoOperation, expected
-from desilt.icechunk.repo_writing import changed
-from desilt.icechunk.snapshot_writing import with_parent
 from desilt.objects import open_store
 
 FIXTURE = (Path(__file__).parents[2] / "fixtures" / "icechunk-v2" / "repo" / "repo").read_bytes()

@@ -8,7 +8,7 @@ import pytest
 from desilt.render.drawing import HEIGHT
 from desilt.render.history import LISTED, sections
 from desilt.render.pages import source
-from desilt.render.report import listing, render
+from desilt.render.report import page_list, render
 from desilt.runs.history import Dot, Fate, HistoryChange
 from desilt.runs.report import Amount, Report, Swept
 
@@ -214,7 +214,7 @@ def test_no_history_has_no_sections():
 
 
 def headline(**facts):
-    return Page(render(replace(REPORT, **facts), listing([]), history=CHANGE)).text
+    return Page(render(replace(REPORT, **facts), page_list([]), history=CHANGE)).text
 
 
 def test_the_headline_says_what_is_done_to_history():
@@ -260,7 +260,7 @@ def test_a_run_that_removes_objects_tells_of_history_besides():
 
 
 def test_the_page_has_no_style_but_its_own_and_loads_nothing():
-    found = Page(render(REPORT, listing([]), history=CHANGE))
+    found = Page(render(REPORT, page_list([]), history=CHANGE))
     names = {name for _, attrs, _ in found.elements for name in attrs}
     assert not names & {"src", "href", "style", "xlink:href", "action"}
     assert not [name for name in names if name.startswith("on")]

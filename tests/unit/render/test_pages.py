@@ -41,7 +41,7 @@ def report_page(word):
         refs={word: word}, holds=named, own=named, history={word: 1}, swept=Swept(word, "delete", 2, 1, 1, 0, 0, 5),
     )  # fmt: skip
     return report.render(
-        told, report.listing([report.Removed(word, 1, START, word, word, word)] * 2), history=change(word)
+        told, report.page_list([report.Removed(word, 1, START, word, word, word)] * 2), history=change(word)
     )
 
 

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from desilt.domain.units import size
-from desilt.render.report import BARS, BRANCHES, LISTED, PRINTED, Removed, listing, render
+from desilt.render.report import BARS, BRANCHES, LISTED, PRINTED, Removed, page_list, render
 from desilt.render.words import share
 from desilt.runs.report import Amount, Report, Swept
 
@@ -91,7 +91,7 @@ def gone(number=0, **facts):
 
 
 def rendered(report, removed, *, listed=LISTED):
-    return render(report, listing(removed, listed))
+    return render(report, page_list(removed, listed))
 
 
 def whole(report=REPORT):

@@ -65,6 +65,6 @@ def publish(repository: Repository, run: Run, tally: RemovedSoFar, seconds: floa
     )
     folder = Folder(repository.store, repository.prefix, run)
     rows = (replace(one, branch=branch_name(names, one.branch)) for one in tally.some)
-    folder.put_text("report.html", page.render(report, page.listing(rows, LISTED)))
+    folder.put_text("report.html", page.render(report, page.page_list(rows, LISTED)))
     folder.put_text("report.json", report.to_json())
     return report

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from desilt.errors import Conflict
+from desilt.icechunk.format.repo_info import RepoInfo, SnapshotInfo
 from desilt.icechunk.layout import REPO
-from desilt.icechunk.repo_info import RepoInfo, SnapshotInfo
 
 
 class RepoOperation(IntEnum):

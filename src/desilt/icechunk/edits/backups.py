@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from desilt.domain.times import microseconds
 from desilt.errors import Conflict
-from desilt.icechunk.ids import ID_BYTES, name_of
+from desilt.icechunk.format.ids import ID_BYTES, name_of
 from desilt.icechunk.layout import OVERWRITTEN, REPO
 from desilt.objects.store import ObjectStore
 

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Any
 
 from desilt.errors import Conflict
-from desilt.icechunk.buffer import FlatTable, number_at, root
-from desilt.icechunk.container import Asset, blaming, refuse_beyond
-from desilt.icechunk.ids import ID_BYTES, name_of
-from desilt.icechunk.states import metadata, moment
-from desilt.icechunk.values import flexbuffer
+from desilt.icechunk.format.buffer import FlatTable, number_at, root
+from desilt.icechunk.format.container import Asset, blaming, refuse_beyond
+from desilt.icechunk.format.ids import ID_BYTES, name_of
+from desilt.icechunk.format.states import metadata, moment
+from desilt.icechunk.format.values import flexbuffer
 from desilt.sstable.varint import Malformed
 
 SPEC, TAGS, BRANCHES, DELETED, SNAPSHOTS, STATUS, METADATA, UPDATES, BEFORE, CONFIG, _ON, OFF, REPO_SLOTS = (

@@ -1,10 +1,10 @@
 """A snapshot file of format 1 with another parent: twelve bytes, and all else as it was."""
 
 from desilt.errors import Conflict, NotReadBack
-from desilt.icechunk import states
-from desilt.icechunk.buffer import root
-from desilt.icechunk.container import AssetKind, opened, reclosed
-from desilt.icechunk.ids import ID_BYTES, bytes_of
+from desilt.icechunk.format import states
+from desilt.icechunk.format.buffer import root
+from desilt.icechunk.format.container import AssetKind, opened, reclosed
+from desilt.icechunk.format.ids import ID_BYTES, bytes_of
 from desilt.icechunk.layout import SNAPSHOTS
 
 

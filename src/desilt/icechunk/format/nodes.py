@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from desilt.errors import UnknownAsset
-from desilt.icechunk.buffer import FlatTable, root
-from desilt.icechunk.container import AssetKind, blaming, fetched
-from desilt.icechunk.ids import ID_BYTES, NODE_BYTES, name_of
+from desilt.icechunk.format.buffer import FlatTable, root
+from desilt.icechunk.format.container import AssetKind, blaming, fetched
+from desilt.icechunk.format.ids import ID_BYTES, NODE_BYTES, name_of
+from desilt.icechunk.format.states import ARRAY, MANIFESTS, NODE_DATA, NODE_TYPE, NODES, OBJECT_ID
 from desilt.icechunk.layout import SNAPSHOTS
-from desilt.icechunk.states import ARRAY, MANIFESTS, NODE_DATA, NODE_TYPE, NODES, OBJECT_ID
 from desilt.objects.store import ObjectStore
 from desilt.sstable.varint import Malformed
 

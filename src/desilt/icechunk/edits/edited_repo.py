@@ -9,13 +9,15 @@ from collections.abc import Callable
 
 from desilt.domain.times import microseconds
 from desilt.errors import Conflict, MissingAsset, NotFound, RefsMoved
-from desilt.icechunk import backups, repo_info, seen
-from desilt.icechunk.container import AssetKind, opened
-from desilt.icechunk.editing import TRIES, EditTurn
+from desilt.icechunk import seen
+from desilt.icechunk.edits import backups
+from desilt.icechunk.edits.editing import TRIES, EditTurn
+from desilt.icechunk.edits.repo_change import RepoChange
+from desilt.icechunk.edits.repo_writing import changed
+from desilt.icechunk.format import repo_info
+from desilt.icechunk.format.container import AssetKind, opened
+from desilt.icechunk.format.repo_info import DELETE_TAG, refuse_unless_online
 from desilt.icechunk.layout import REPO
-from desilt.icechunk.repo_change import RepoChange
-from desilt.icechunk.repo_info import DELETE_TAG, refuse_unless_online
-from desilt.icechunk.repo_writing import changed
 from desilt.objects import conditional
 from desilt.objects.conditional import ReadObject
 from desilt.repository.snapshot import Snapshot

@@ -4,9 +4,9 @@ A log has the id of its snapshot. Which logs are still needed is said elsewhere:
 format 2 by what each of them took over from those that were expired.
 """
 
-from desilt.icechunk.buffer import root
-from desilt.icechunk.container import Asset, blaming
-from desilt.icechunk.ids import ID_BYTES, name_of
+from desilt.icechunk.format.buffer import root
+from desilt.icechunk.format.container import Asset, blaming
+from desilt.icechunk.format.ids import ID_BYTES, name_of
 from desilt.sstable.varint import Malformed
 
 

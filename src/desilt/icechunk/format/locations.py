@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from desilt.icechunk.strides import Ints, Strides
+from desilt.icechunk.format.strides import Ints, Strides
 from desilt.sstable.varint import Malformed
 
 LONGEST = 1024  # bytes of a location that is compressed, as the library has it

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from desilt.errors import DamagedAsset, NotFound, RefsMoved, UnknownAsset
-from desilt.icechunk.container import blaming
-from desilt.icechunk.ids import bytes_of
+from desilt.icechunk.format.container import blaming
+from desilt.icechunk.format.ids import bytes_of
 from desilt.icechunk.layout import REFS
 from desilt.objects.store import ObjectStore
 from desilt.sstable.varint import Malformed

@@ -5,11 +5,11 @@ from datetime import datetime
 from functools import partial
 
 from desilt.errors import HeldSince
-from desilt.icechunk import edited_files, edited_repo
 from desilt.icechunk.core import IcechunkCore
-from desilt.icechunk.editing import Decided, EditTurn, decided, wait
+from desilt.icechunk.edits import edited_files, edited_repo
+from desilt.icechunk.edits.editing import Decided, EditTurn, decided, wait
+from desilt.icechunk.edits.repo_change import RepoChange, RepoOperation
 from desilt.icechunk.history import history
-from desilt.icechunk.repo_change import RepoChange, RepoOperation
 from desilt.records import holds
 from desilt.records.holds import HoldKind
 from desilt.records.locks import Lock

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.errors import DamagedAsset
-from desilt.icechunk.buffer import FlatTable, root
-from desilt.icechunk.container import Asset, AssetKind, blaming, fetched, refuse_beyond
-from desilt.icechunk.ids import ID_BYTES, NODE_BYTES, name_of
+from desilt.icechunk.format.buffer import FlatTable, root
+from desilt.icechunk.format.container import Asset, AssetKind, blaming, fetched, refuse_beyond
+from desilt.icechunk.format.ids import ID_BYTES, NODE_BYTES, name_of
+from desilt.icechunk.format.locations import compressed, plain
+from desilt.icechunk.format.states import ListedManifest
+from desilt.icechunk.format.strides import Bytes, Flags, FlatColumn, Ints, Strides
 from desilt.icechunk.layout import MANIFESTS
-from desilt.icechunk.locations import compressed, plain
-from desilt.icechunk.states import ListedManifest
-from desilt.icechunk.strides import Bytes, Flags, FlatColumn, Ints, Strides
 from desilt.objects.store import ObjectStore
 from desilt.sstable.varint import Malformed
 

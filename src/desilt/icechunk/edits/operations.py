@@ -3,11 +3,11 @@
 There is room for so many rows as the configuration says; the file then names the one that had the others.
 """
 
-from desilt.icechunk.buffer import FlatTable
-from desilt.icechunk.forward import NewTable, Old, Part, Text, Vector
-from desilt.icechunk.repo_change import RepoChange, RepoOperation
-from desilt.icechunk.repo_info import BRANCHES, CONFIG, ID, SNAPSHOTS, TAGS, UPDATES
-from desilt.icechunk.values import flexbuffer
+from desilt.icechunk.edits.forward import NewTable, Old, Part, Text, Vector
+from desilt.icechunk.edits.repo_change import RepoChange, RepoOperation
+from desilt.icechunk.format.buffer import FlatTable
+from desilt.icechunk.format.repo_info import BRANCHES, CONFIG, ID, SNAPSHOTS, TAGS, UPDATES
+from desilt.icechunk.format.values import flexbuffer
 
 KIND, WHAT, WHEN, BACKUP = range(4)
 ROWS = "num_updates_per_repo_info_file"

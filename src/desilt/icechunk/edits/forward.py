@@ -8,7 +8,7 @@ between, until somebody writes all of it anew, as the library does with each cha
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from desilt.icechunk.buffer import IDENTIFIER
+from desilt.icechunk.format.buffer import IDENTIFIER
 
 ALIGNED = 8  # bytes: whatever was in its place in the old buffer is so in the new one
 

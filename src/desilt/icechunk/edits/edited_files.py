@@ -7,13 +7,14 @@ that is whole; cut off and done again, the rest is done. In a bucket a file is r
 from collections.abc import Callable
 
 from desilt.errors import Conflict, NotFound, RefsMoved
-from desilt.icechunk import refs, seen
-from desilt.icechunk.container import got
-from desilt.icechunk.editing import TRIES, Decided, EditTurn
+from desilt.icechunk import seen
+from desilt.icechunk.edits.editing import TRIES, Decided, EditTurn
+from desilt.icechunk.edits.removed_refs import bury_tag, remove_branch
+from desilt.icechunk.edits.snapshot_writing import with_parent
+from desilt.icechunk.format import refs
+from desilt.icechunk.format.container import got
+from desilt.icechunk.format.refs import RefFiles
 from desilt.icechunk.layout import REPO, SNAPSHOTS
-from desilt.icechunk.refs import RefFiles
-from desilt.icechunk.removed_refs import bury_tag, remove_branch
-from desilt.icechunk.snapshot_writing import with_parent
 from desilt.objects import conditional
 from desilt.repository.editor import GoingRef
 from desilt.repository.snapshot import Snapshot

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from desilt.domain.times import EPOCH
-from desilt.icechunk.buffer import FlatTable, root
-from desilt.icechunk.container import Asset, AssetKind, blaming, got, opened, refuse_beyond
-from desilt.icechunk.ids import ID_BYTES, name_of
+from desilt.icechunk.format.buffer import FlatTable, root
+from desilt.icechunk.format.container import Asset, AssetKind, blaming, got, opened, refuse_beyond
+from desilt.icechunk.format.ids import ID_BYTES, name_of
+from desilt.icechunk.format.memo import Memo
+from desilt.icechunk.format.strides import Strides
+from desilt.icechunk.format.values import decoded
 from desilt.icechunk.layout import SNAPSHOTS
-from desilt.icechunk.memo import Memo
-from desilt.icechunk.strides import Strides
-from desilt.icechunk.values import decoded
 from desilt.objects.store import ObjectStore
 from desilt.sstable.varint import Malformed
 

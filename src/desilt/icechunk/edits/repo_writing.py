@@ -6,14 +6,13 @@ What was written is read back and compared with what was wanted, before anybody 
 from collections.abc import Mapping
 
 from desilt.errors import NotReadBack
-from desilt.icechunk.buffer import FlatTable, root
-from desilt.icechunk.container import Asset, AssetKind, closed, opened
-from desilt.icechunk.forward import NewTable, Part, Structs, Text, Vector, in_front
-from desilt.icechunk.ids import bytes_of
-from desilt.icechunk.layout import REPO
-from desilt.icechunk.operations import kept, said, with_one_more
-from desilt.icechunk.repo_change import RepoChange, expected
-from desilt.icechunk.repo_info import (
+from desilt.icechunk.edits.forward import NewTable, Part, Structs, Text, Vector, in_front
+from desilt.icechunk.edits.operations import kept, said, with_one_more
+from desilt.icechunk.edits.repo_change import RepoChange, expected
+from desilt.icechunk.format.buffer import FlatTable, root
+from desilt.icechunk.format.container import Asset, AssetKind, closed, opened
+from desilt.icechunk.format.ids import bytes_of
+from desilt.icechunk.format.repo_info import (
     BEFORE,
     BRANCHES,
     DELETED,
@@ -33,6 +32,7 @@ from desilt.icechunk.repo_info import (
     SnapshotInfo,
     read,
 )
+from desilt.icechunk.layout import REPO
 
 CHANGES = frozenset({SPEC, TAGS, BRANCHES, DELETED, SNAPSHOTS, UPDATES, BEFORE})
 
