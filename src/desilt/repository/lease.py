@@ -13,9 +13,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from desilt.errors import OtherRecords, RecordsOutdated, Unreadable
+from desilt.objects.promises import check_put_new
 from desilt.objects.store import ObjectStore
 
 FOLDER = "_desilt/lease/"
+PROBE = "_desilt/probe"  # what conditions are tried out on
 UNFINISHED = ".partial"  # what a disk is being written to, or was when somebody was killed
 TRIES = 10  # where the same records are at it more than once
 LAST = 10**12  # names count downwards, so that the newest lists first
@@ -73,6 +75,7 @@ def check(link: Link | None, keeper: Keeper) -> None:
 
 def take(store: ObjectStore, prefix: str, keeper: Keeper, now: datetime) -> Link:
     """A new link, if these records count; at once with others, one gets it and the rest are refused."""
+    check_put_new(store, prefix + PROBE)
     for _ in range(TRIES):
         last = newest(store, prefix)
         check(last, keeper)

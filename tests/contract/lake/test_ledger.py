@@ -255,6 +255,19 @@ def test_what_is_asked_about_a_run_goes_through_no_tombstones_of_others(lake, ui
         assert "tombstones USING INDEX tombstones_by_run (repository=? AND run=?" in way[0][3], way
 
 
+@pytest.mark.usefixtures("condemned")
+def test_what_survives_of_a_run_is_looked_for_among_what_is_not_settled(lake, uid):
+    """It is asked before each batch: going through all that the run has removed would cost more with every one."""
+    if not lake.database.url.startswith("sqlite:"):
+        pytest.skip("it counts what there is, and chooses by that")
+    with lake.database.read() as tx:
+        spied = Spy(tx)
+        tombstones.survives(spied, uid, "run-1", "a", but=7)
+        ((sql, given),) = spied.asked
+        (way,) = tx.rows(f"EXPLAIN QUERY PLAN {sql}", *given)
+    assert "tombstones USING INDEX tombstones_unsettled (repository=?)" in way[3]
+
+
 class Spy:
     """A transaction that remembers what it was asked."""
 

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from careless import Careless
 from desilt.errors import NotFound, StorageFailed
 from desilt.objects import conditional, open_store
+from desilt.objects.promises import check_put_new, check_put_over
 from desilt.testing.faults import Proxy
 from unsteady_s3 import unsteady
 
@@ -149,3 +151,24 @@ def test_an_answer_that_a_server_lost_is_found_out(s3_bucket, s3_server, monkeyp
         assert conditional.put_over(store, seen, b"second")
         assert between.loses["PUT object"] == 0
         assert store.get("repo") == b"second"
+
+
+def test_a_store_that_keeps_its_promises_passes_as_often_as_it_is_asked(store):
+    for _ in range(2):
+        check_put_new(store, "probe")
+        check_put_over(store, "probe")
+
+
+def test_many_who_ask_at_once_are_in_nobodys_way(store):
+    with ThreadPoolExecutor(8) as threads:
+        for asked in [
+            threads.submit(check, store, "probe") for check in (check_put_new, check_put_over) for _ in "1234"
+        ]:
+            asked.result()
+
+
+def test_a_store_that_never_looks_at_conditions_is_found_out(puts, store):  # noqa: ARG001
+    with pytest.raises(StorageFailed, match="If-None-Match"):
+        check_put_new(Careless(store), "probe")
+    with pytest.raises(StorageFailed, match="If-Match"):
+        check_put_over(Careless(store), "probe")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from desilt.domain.times import microseconds
 from desilt.errors import Conflict, MissingAsset, NotFound, RefsMoved
 from desilt.icechunk import seen
+from desilt.icechunk.core import PREFIX
 from desilt.icechunk.edits import backups
 from desilt.icechunk.edits.editing import TRIES, EditTurn
 from desilt.icechunk.edits.repo_change import RepoChange
@@ -20,6 +21,8 @@ from desilt.icechunk.format.repo_info import DELETE_TAG, refuse_unless_online
 from desilt.icechunk.layout import REPO
 from desilt.objects import conditional
 from desilt.objects.conditional import ReadObject
+from desilt.objects.promises import check_put_over
+from desilt.repository.lease import PROBE
 from desilt.repository.snapshot import Snapshot
 
 
@@ -30,6 +33,7 @@ def replaced(turn: EditTurn, decide: Callable[[Snapshot], RepoChange | None]) ->
     """
     turn.begin()
     core = turn.core
+    check_put_over(core.store, f"{PREFIX}{PROBE}")
     for tried in range(TRIES):
         file = _read(turn)
         whole = seen.look(core, turn.relies_on.at)
