@@ -1,9 +1,16 @@
 """What time it is, as somebody outside of the decision says it."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 Clock = Callable[[], datetime]
+AWAKE_OR_NOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def elapsed() -> float:
+    """Seconds since some moment, which pass even while the machine sleeps."""
+    return time.clock_gettime(AWAKE_OR_NOT)
 
 
 def system_clock() -> datetime:

@@ -288,9 +288,9 @@ def silence(repo, monkeypatch):
     """A machine sleeps for 61 seconds: its lock may be taken over, and its clock tells when it wakes up."""
     with repo.database.write() as tx:
         tx.execute("UPDATE locks SET beat_at = beat_at - 61000000")
-    real = removing.now
+    real = removing.elapsed
     for module in (removing, sweeping):
-        monkeypatch.setattr(module, "now", lambda: real() + 61)
+        monkeypatch.setattr(module, "elapsed", lambda: real() + 61)
 
 
 def falls_asleep(monkeypatch, where, meanwhile):

@@ -6,7 +6,7 @@ import lakefs_answers
 import lakefs_model
 from desilt.lakefs.gate import LakefsGate
 from desilt.lakefs.held import LakefsHeld
-from desilt.lakefs.source import LakefsSource
+from desilt.repository.looks import Looks
 from desilt.repository.snapshot import Revision
 from lakefs_model import REF, LakefsModel
 from lakefs_world import DAY, world
@@ -133,7 +133,7 @@ def test_a_sweep_lists_each_branch_once_in_a_look_however_many_batches(here):
 @pytest.mark.parametrize("kind", ["local"], indirect=True)
 def test_what_is_served_by_now_is_found_in_the_next_look(here, monkeypatch):
     """A look that counts for no time at all: every batch has its own."""
-    monkeypatch.setattr(LakefsHeld, "_fresh_for", 0.0)
+    monkeypatch.setattr(Looks, "fresh_for", lambda *_: 0.0)
     lost = [garbage(here, b"y" * (90 + number)) for number in range(4)]
     here.wait(2 * DAY)
     here.repository.store.delete_batch = 1
@@ -154,8 +154,7 @@ def test_what_is_served_by_now_is_found_in_the_next_look(here, monkeypatch):
 
 
 @pytest.mark.parametrize(("took", "listed", "fresh"), [(1.0, 2.0, 30.0), (10.0, 10.0, 40.0), (0.0, 200.0, 400.0)])
-def test_a_look_counts_for_half_a_minute_or_for_as_long_again_as_it_took(here, monkeypatch, took, listed, fresh):
+def test_a_look_counts_for_half_a_minute_or_for_as_long_again_as_it_took(here, took, listed, fresh):
     held = LakefsHeld(here.repository._core, "run", Revision(1, ""), None)
-    held._took = took
-    monkeypatch.setattr(LakefsSource, "seconds_looked", listed)
-    assert held._fresh_for == fresh
+    held._looks.took = took
+    assert held._looks.fresh_for(listed) == fresh

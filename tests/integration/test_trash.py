@@ -758,8 +758,8 @@ def test_a_sweeper_that_sleeps_inside_of_a_batch_and_was_taken_over_removes_noth
     policy = parse({"logs": {"prefix": "logs/", "days": 4}})
     made = plan(lifecycle.job, repo, HERE, lifecycle.job.ask(policy=policy, action=act)).run
     where, name = {"delete": (os, "unlink"), "trash": (LocalStore, "_move")}[act]
-    real, asked, slept, now = getattr(where, name), [], [0.0], removing.now
-    monkeypatch.setattr(removing, "now", lambda: now() + slept[0])
+    real, asked, slept, now = getattr(where, name), [], [0.0], removing.elapsed
+    monkeypatch.setattr(removing, "elapsed", lambda: now() + slept[0])
 
     def sleeping(*values, **more):
         if act == "delete" and "dir_fd" not in more:  # no object

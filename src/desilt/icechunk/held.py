@@ -7,7 +7,6 @@ account need not be read twice: they are held already, and manifests never chang
 taken over from expired ones. What is young, by the store's clock, is left to the sessions that may have written it.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
@@ -15,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from desilt.cache.ranges import Placed
+from desilt.clock import elapsed
 from desilt.columns.arrays import Flags
 from desilt.columns.buckets import every
 from desilt.columns.files import Files
 from desilt.columns.hashing import Hashes, address_hash
 from desilt.domain.times import CLOCK_MARGIN
-from desilt.errors import DamagedRun, WentBack
+from desilt.errors import DamagedRun
 from desilt.executors.executor import HERE
 from desilt.icechunk import seen
 from desilt.icechunk.core import IcechunkCore
@@ -28,15 +28,11 @@ from desilt.icechunk.format.repo_info import refuse_unless_online
 from desilt.icechunk.layout import MANIFESTS, SNAPSHOTS, TRANSACTIONS
 from desilt.icechunk.seen import Looked
 from desilt.icechunk.source import IcechunkSource
-from desilt.records import holds, revisions
 from desilt.records.holds import HoldKind
 from desilt.repository.gate import Reliance
-from desilt.repository.policy import check_policy
+from desilt.repository.looks import Looks
 from desilt.repository.sealed import Sealed
 from desilt.repository.snapshot import Revision
-
-FRESH_SECONDS = 30.0  # for which a reading counts as one from right before
-CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 
 
 class IcechunkHeld:
@@ -50,44 +46,29 @@ class IcechunkHeld:
         relies_on: Reliance,
         *,
         swept: bool = False,
-        clock: Callable[[], float] = lambda: time.clock_gettime(CLOCK),
+        clock: Callable[[], float] = elapsed,
     ) -> None:
-        self.generation = since.number
-        self._core, self._run, self._since, self._relies_on, self._clock = core, run, since, relies_on, clock
-        self._source, self._swept = IcechunkSource(core, HERE), swept
+        self._core, self._relies_on, self._source = core, relies_on, IcechunkSource(core, HERE)
+        self._looks = Looks(core, run, since, relies_on, swept=swept, clock=clock)
         self._named: dict[Sealed, set[str]] = {}
         self._read: set[str] = set()  # manifests
         self._chunks: Hashes = np.zeros(0, np.uint64)
         self._now: Hashes = np.zeros(0, np.uint64)  # files that are reached, or ordered to be kept
-        self._began: float | None = None
-        self._took = 0.0
+
+    @property
+    def generation(self) -> int:
+        """Of what was seen last."""
+        return self._looks.number
 
     def catch_up(self) -> None:
         """Read refs and all that they reach, unless that was done a moment ago."""
-        if self._began is not None and self._clock() - self._began < self._fresh_for and not self._ordered():
+        if self._looks.is_fresh():
             return
-        began = self._clock()
-        looked = seen.look(self._core, min(self._relies_on.at, self._core.clock()))
-        refuse_unless_online(looked.found.availability)
-        with self._core.records.read() as tx:
-            known = revisions.at(tx, self._core.uid, self._since.number)
-            if known is None or known.mark != self._since.mark:
-                raise WentBack(f"the records do not know revision {self._since.number}, which it saw", "plan again")
-            if not self._swept:
-                check_policy(tx, self._core.uid, self._run, self._relies_on)
-        self._now = address_hash(pa.array(sorted(self._files(looked)), pa.string()))
-        self._began, self.generation = began, looked.seen.revision.number
-        self._took = self._clock() - began
-
-    @property
-    def _fresh_for(self) -> float:
-        """Seconds from the beginning of a look; where it takes long, as long again, or one would follow the other."""
-        return max(FRESH_SECONDS, 2 * self._took)
-
-    def _ordered(self) -> bool:
-        """Whether anybody ordered something to be kept since the last look."""
-        with self._core.records.read() as tx:
-            return any(True for _ in holds.since(tx, self._core.uid, self.generation))
+        with self._looks.look():
+            looked = seen.look(self._core, min(self._relies_on.at, self._core.clock()))
+            refuse_unless_online(looked.found.availability)
+            self._looks.check(looked.seen.revision)
+            self._now = address_hash(pa.array(sorted(self._files(looked)), pa.string()))
 
     def holds(self, rows: pa.Table) -> Flags:
         """Which of a plan's rows are held, or so young that a session may have them."""

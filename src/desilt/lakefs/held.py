@@ -5,13 +5,13 @@ as soon as that is some seconds old. What commits hold that verdicts took into a
 never change. Verdicts by rules are judged again by those, with refs as they are now.
 """
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
 from desilt.cache.ranges import Placed
+from desilt.clock import elapsed
 from desilt.columns.arrays import Flags
 from desilt.columns.buckets import every, present
 from desilt.columns.files import Files
@@ -20,7 +20,7 @@ from desilt.columns.runs import distinct
 from desilt.columns.schemas import DIVIDER
 from desilt.domain.moved import Refs, kept_by_now
 from desilt.domain.times import CLOCK_MARGIN, seconds
-from desilt.errors import DamagedRun, WentBack
+from desilt.errors import DamagedRun
 from desilt.executors.executor import HERE
 from desilt.lakefs import history, server_rules
 from desilt.lakefs.core import LakefsCore
@@ -28,15 +28,12 @@ from desilt.lakefs.layout import LAYOUT
 from desilt.lakefs.server_rules import SERVER, kept_by
 from desilt.lakefs.source import LakefsSource
 from desilt.lakefs.staged import staged_now
-from desilt.records import holds, revisions
 from desilt.records.holds import HoldKind
 from desilt.repository.gate import Reliance, Rules
-from desilt.repository.policy import check_policy, manner
+from desilt.repository.looks import Looks
+from desilt.repository.policy import manner
 from desilt.repository.snapshot import Revision, Snapshot
 from desilt.sstable.values import RangeData
-
-FRESH_SECONDS = 30.0  # for which a reading counts as one from right before
-CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 
 
 class LakefsHeld:
@@ -50,49 +47,36 @@ class LakefsHeld:
         relies_on: Reliance,
         *,
         swept: bool = False,
-        clock: Callable[[], float] = lambda: time.clock_gettime(CLOCK),
+        clock: Callable[[], float] = elapsed,
     ) -> None:
-        self.generation = since.number
-        self._core, self._run, self._since, self._relies_on, self._clock = core, run, since, relies_on, clock
-        self._source, self._swept = LakefsSource(core, HERE), swept
+        self._core, self._run, self._since, self._relies_on, self._swept = core, run, since, relies_on, swept
+        self._source = LakefsSource(core, HERE)
+        self._looks = Looks(core, run, since, relies_on, swept=swept, clock=clock)
         self._judged: set[str] | None = None
         self._read: set[str] = set()  # tables
         self._committed: Hashes = np.zeros(0, np.uint64)
         self._now: Hashes = np.zeros(0, np.uint64)  # staged, or ordered to be kept
         self._prefixes: tuple[str, ...] = ()
         self._seen: Snapshot | None = None
-        self._began: float | None = None
-        self._took = 0.0
+
+    @property
+    def generation(self) -> int:
+        """Of what was seen last."""
+        return self._looks.number
 
     def catch_up(self) -> None:
         """Read all that may hold something, unless that was done a moment ago. Staged first: it moves to commits."""
-        if self._began is not None and self._clock() - self._began < self._fresh_for and not self._ordered():
+        if self._looks.is_fresh(self._source.seconds_looked):
             return
-        began = self._clock()
-        staged = address_hash(staged_now(self._core))
-        seen = history.read(self._core, min(self._relies_on.at, self._core.clock()))
-        with self._core.records.read() as tx:
-            known = revisions.at(tx, self._core.uid, self._since.number)
-            if known is None or known.mark != self._since.mark:
-                raise WentBack(f"the records do not know revision {self._since.number}, which it saw", "plan again")
-            if not self._swept:
-                check_policy(tx, self._core.uid, self._run, self._relies_on)
-        self._add(self._holding(seen))
-        ordered = pa.array([hold.value for hold in seen.held(HoldKind.ADDRESS)], pa.string())
-        self._now = distinct(np.concatenate([staged, address_hash(ordered)]))
-        self._prefixes = tuple(hold.value for hold in seen.held(HoldKind.PREFIX))
-        self._seen, self._began, self.generation = seen, began, seen.revision.number
-        self._took = self._clock() - began
-
-    @property
-    def _fresh_for(self) -> float:
-        """Seconds from the beginning of a look; where it takes long, as long again, or one would follow the other."""
-        return max(FRESH_SECONDS, 2 * (self._took + self._source.seconds_looked))
-
-    def _ordered(self) -> bool:
-        """Whether anybody ordered something to be kept since the last look."""
-        with self._core.records.read() as tx:
-            return any(True for _ in holds.since(tx, self._core.uid, self.generation))
+        with self._looks.look():
+            staged = address_hash(staged_now(self._core))
+            seen = history.read(self._core, min(self._relies_on.at, self._core.clock()))
+            self._looks.check(seen.revision)
+            self._add(self._holding(seen))
+            ordered = pa.array([hold.value for hold in seen.held(HoldKind.ADDRESS)], pa.string())
+            self._now = distinct(np.concatenate([staged, address_hash(ordered)]))
+            self._prefixes = tuple(hold.value for hold in seen.held(HoldKind.PREFIX))
+            self._seen = seen
 
     def holds(self, rows: pa.Table) -> Flags:
         """Which of a plan's rows are held, or so young that somebody may be about to."""

@@ -7,13 +7,13 @@ import base64
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from desilt.clock import elapsed
 from desilt.errors import DesiltError, NotFound, StorageFailed
 from desilt.objects import aws, s3_bulk
 from desilt.objects.aws import is_set
@@ -23,7 +23,6 @@ from desilt.objects.s3_refusals import explained
 ATTEMPTS = 8
 REMOVALS = 4  # attempts at what takes objects away
 SENT_UNTIL = 430.0  # seconds after the first, when none is begun any more: by IN_FLIGHT others take it for over
-CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while the machine sleeps
 CONNECTIONS = 32
 MISSING = frozenset({"NoSuchKey", "NoSuchVersion"})
 LOCKS: dict[int, threading.Lock] = {}  # by process: one that was held as it forked is held for good
@@ -100,12 +99,8 @@ def in_time(request: Any) -> None:
     """
     from botocore.exceptions import ReadTimeoutError
 
-    if now() - request.context.setdefault("desilt_began", now()) > SENT_UNTIL:
+    if elapsed() - request.context.setdefault("desilt_began", elapsed()) > SENT_UNTIL:
         raise ReadTimeoutError(endpoint_url=request.url)
-
-
-def now() -> float:
-    return time.clock_gettime(CLOCK)
 
 
 def keys() -> dict[str, str]:

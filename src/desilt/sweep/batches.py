@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from desilt.clock import elapsed
 from desilt.domain.times import CLOCK_MARGIN
 from desilt.errors import BatchOver, OutsidePrefix, WrongTime
 from desilt.logs import logger, under_way
@@ -36,7 +37,7 @@ from desilt.runs.folder import Folder
 from desilt.runs.plan import Plan, run_of
 from desilt.runs.steps import Action, PlanFile, RemoveObjects, TakeCommits
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, delete, now
+from desilt.sweep.delete import Sure, delete
 from desilt.sweep.outcome import HELD_AGAIN, MARKED, OUTCOME, write_outcome
 from desilt.sweep.sweep import Sweep
 from desilt.sweep.versions import noted, purging_of
@@ -194,7 +195,7 @@ def condemn_batch(repository: Repository, lock: Lock, plan: Plan, batch: Batch, 
     if known is not None and known.file:
         return known.asked
     gate.check()
-    began = now()
+    began = elapsed()
     back = gate.condemn(batch, held, plan.relies_on, lock)
     log.debug("batch %s: %s condemned, %s held again", batch.number, len(batch.rows) - len(back), len(back))
     return Condemned(back, began, again=known is not None)

@@ -5,9 +5,9 @@ run that has lost its lock meanwhile. Where there is a budget, all wait whom it 
 """
 
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 
+from desilt.clock import elapsed  # asked before each file of a disk
 from desilt.errors import DesiltError, NotFound
 from desilt.objects.store import ObjectStore, Outcome, Result
 from desilt.sweep.budget import Budget
@@ -17,7 +17,6 @@ SPREAD = (0.5, 1.5)  # by which they differ: those who were refused at once do n
 SILENT_SECONDS = 60.0  # a store that takes so long to fail at all it is asked for answers nobody
 UNANSWERED = 16  # looks at objects, after which no more are tried
 COPIES_AT_ONCE = 32  # where a move is a copy: so many take a moment, not minutes
-CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # asked before each file of a disk
 SURE_SECONDS = 20.0  # how long a look at the lock is good for: a third of what an owner may be silent
 
 
@@ -28,15 +27,10 @@ class Sure:
         self._look, self.since = look, since  # since before the transaction that last looked
 
     def check(self) -> None:
-        if now() - self.since > SURE_SECONDS:
-            began = now()
+        if elapsed() - self.since > SURE_SECONDS:
+            began = elapsed()
             self._look()
             self.since = began
-
-
-def now() -> float:
-    """Seconds that pass even while the machine sleeps."""
-    return time.clock_gettime(CLOCK)
 
 
 def delete(
@@ -73,10 +67,10 @@ def _tried(
     """What came of each, asked for as the budget allows; once nobody is answered, the rest is not asked for."""
     found: list[Outcome] = []
     for some in budget.portions(keys):
-        began = now()
+        began = elapsed()
         outcomes = store.delete_many(some, between=look) if places is None else _moved(store, some, places, look)
         found += outcomes
-        if now() - began > SILENT_SECONDS and all(one.result is Result.FAILED for one in outcomes):
+        if elapsed() - began > SILENT_SECONDS and all(one.result is Result.FAILED for one in outcomes):
             left = keys[len(found) :]
             return found + [Outcome(key, Result.FAILED, outcomes[-1].detail, tried=False) for key in left]
     return found

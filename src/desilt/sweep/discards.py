@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from desilt.clock import elapsed
 from desilt.errors import OutsidePrefix
 from desilt.logs import logger
 from desilt.objects.store import Outcome, Result
@@ -19,7 +20,7 @@ from desilt.repository.hard_delete import Claim, HardDelete
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import Folder
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, delete, now
+from desilt.sweep.delete import Sure, delete
 from desilt.sweep.outcome import OUTCOME, write_outcome
 
 log = logger(__name__)
@@ -37,7 +38,7 @@ def remove(
     per_second: int | None = None,
 ) -> BatchRow | None:
     """Claim some of what is due, and remove it; what came of it, or None if there was nothing to claim."""
-    began = now()
+    began = elapsed()
     at_once = repository.store.delete_batch
     most = at_once if per_second is None else min(at_once, per_second * PACED_SECONDS)
     claim = hard_delete.claim(run, number, most=most)

@@ -7,6 +7,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
+from desilt.clock import elapsed
 from desilt.columns.buckets import around
 from desilt.columns.files import Files, HeldFile
 from desilt.columns.hashing import address_hash
@@ -18,7 +19,7 @@ from desilt.records.removals import State, Tombstone
 from desilt.repository.protocol import Repository
 from desilt.repository.snapshot import Revision
 from desilt.runs import plan_files
-from desilt.sweep.delete import Sure, now
+from desilt.sweep.delete import Sure
 
 BATCHES_TO_A_PIECE = plan_files.BATCHES_TO_A_GROUP
 
@@ -51,7 +52,7 @@ def batches_of(repository: Repository, *states: State) -> Iterator[tuple[str, tu
 def batch(repository: Repository, piece: MarkedPiece, number: int, *states: State) -> tuple[list[Tombstone], Sure]:
     """The tombstones of a batch in one of ``states``, and whether this task may go on with them."""
     repository.gate.check()
-    began = now()
+    began = elapsed()
     with repository.records.write() as tx:
         stones = looked_at(tx, repository, piece, number, *states)
     return stones, Sure(lambda: check_lock(repository, piece.lock), since=began)
@@ -69,7 +70,7 @@ def looked_at(
 def to_follow(repository: Repository, piece: MarkedPiece, number: int, *states: State) -> tuple[list[Tombstone], Sure]:
     """The same as :func:`batch`, without what people ordered to be kept."""
     repository.gate.check()
-    began = now()
+    began = elapsed()
     with repository.records.write() as tx:
         stones = looked_at(tx, repository, piece, number, *states)
         if not as_ordered(tx, repository, piece):

@@ -11,6 +11,7 @@ from itertools import islice
 
 import pyarrow as pa
 
+from desilt.clock import elapsed
 from desilt.columns.schemas import MOMENT, PLAN
 from desilt.domain.times import EPOCH
 from desilt.errors import Conflict, NotFound
@@ -27,7 +28,7 @@ from desilt.runs import folder as folders
 from desilt.runs import plan as plans
 from desilt.runs.folder import Folder, trash_of
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, delete, now
+from desilt.sweep.delete import Sure, delete
 
 Wanted = Callable[[Mapping[str, int]], set[str]]  # of addresses with sizes, those that are held
 GONE = (State.REMOVED, State.GONE)  # by a purge that was cut off
@@ -69,7 +70,7 @@ def purge(heap: Heap) -> Purged:
     found = _found(repository, heap)
     while some := dict(islice(found, repository.store.delete_batch)):
         repository.gate.check()
-        began = now()
+        began = elapsed()
         needed = wanted({key.removeprefix(trash): size for key, size in some.items()})
         with repository.records.write() as tx:
             _check(tx, repository, heap)

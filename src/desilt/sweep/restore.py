@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from desilt.clock import elapsed
 from desilt.columns.buckets import hashed
 from desilt.columns.files import HeldFile, put
 from desilt.columns.schemas import MOMENT
@@ -20,7 +21,7 @@ from desilt.records.removals import State, Tombstone
 from desilt.repository.gate import Safety
 from desilt.repository.protocol import Repository
 from desilt.runs.folder import trash_of
-from desilt.sweep.delete import Sure, now
+from desilt.sweep.delete import Sure
 
 # What comes back: what lies in the trash, what a run failed to move or was cut off at, and what lies there unknown.
 MOVING = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED)
@@ -87,7 +88,7 @@ def _may_come_back(stone: Tombstone, wanted: Wanted) -> bool:
 
 def _restore(repository: Repository, wanted: Wanted, stones: list[Tombstone]) -> tuple[list[ObjectInfo], Restored]:
     """Announce what is in the trash, move it, then lift its tombstones."""
-    trash, began = trash_of(repository.prefix, wanted.run), now()
+    trash, began = trash_of(repository.prefix, wanted.run), elapsed()
     moving = [
         stone
         for stone in stones

@@ -7,13 +7,14 @@ import time
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 
+from desilt.clock import elapsed
 from desilt.objects.store import Result
 from desilt.records import locks, marks
 from desilt.records import removals as tombstones
 from desilt.records.removals import State
 from desilt.repository.protocol import Repository
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, delete, now
+from desilt.sweep.delete import Sure, delete
 from desilt.sweep.marked import MarkedPiece, as_ordered, check_lock, looked_at, spared
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -50,7 +51,7 @@ def _remove(repository: Repository, piece: MarkedPiece, number: int) -> Cleared:
     with repository.records.read() as tx:
         known = list(tombstones.of_run(tx, repository.uid, piece.run, batch=number))
     kept = spared(repository, piece, [one for one in known if one.state is State.MARKED])
-    began = now()
+    began = elapsed()
     with repository.records.write() as tx:
         stones = looked_at(tx, repository, piece, number, State.MARKED, State.REMOVING)
         before = piece.before if as_ordered(tx, repository, piece) else NEVER

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from desilt.clock import elapsed
 from desilt.domain.run import FOLDER, ID
 from desilt.errors import OutsidePrefix
 from desilt.records import ledger, locks, watermarks
@@ -19,7 +20,7 @@ from desilt.repository.protocol import Repository
 from desilt.runs.plan import Plan
 from desilt.runs.steps import TidyFiles
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, now
+from desilt.sweep.delete import Sure
 from desilt.sweep.sweep import Sweep
 
 KEPT_FOR = (State.TRASHED, State.RESTORING, State.CONDEMNED, State.FAILED, *MARKS)
@@ -50,7 +51,7 @@ def tidy(sweep: Sweep, step: TidyFiles) -> None:
 
     look()
     folders = [name for group in step.files for name in group.keys if name.startswith(FOLDER)]
-    sure, still = Sure(look, since=now()), needed(repository, [run_of(name) for name in folders]) | {plan.run}
+    sure, still = Sure(look, since=elapsed()), needed(repository, [run_of(name) for name in folders]) | {plan.run}
     budget = Budget(repository, sweep.per_second)
     for group in step.files:
         keys = _keys(repository, plan, group.keys, still)

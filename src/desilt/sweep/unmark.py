@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from datetime import datetime
 
+from desilt.clock import elapsed
 from desilt.columns.files import HeldFile
 from desilt.inventory.present import present_keys
 from desilt.objects.tags import TagResult
@@ -12,7 +13,7 @@ from desilt.records import removals as tombstones
 from desilt.records.locks import Lock
 from desilt.records.removals import State
 from desilt.repository.protocol import Repository
-from desilt.sweep.delete import Sure, now
+from desilt.sweep.delete import Sure
 from desilt.sweep.marked import check_lock, chosen
 from desilt.sweep.tag import untag
 
@@ -69,7 +70,7 @@ def unmark(piece: WantedPiece) -> Unmarked:
 
 
 def _unmark(repository: Repository, piece: WantedPiece, number: int) -> Unmarked:
-    uid, prefix, began = repository.uid, repository.prefix, now()
+    uid, prefix, began = repository.uid, repository.prefix, elapsed()
     with repository.records.read() as tx:
         every = list(tombstones.of_run(tx, uid, piece.run, batch=number))
     mine = None if piece.chosen is None else chosen(repository, piece.chosen, every)

@@ -297,7 +297,7 @@ def test_a_bulk_delete_is_not_sent_again_when_others_take_it_for_over(bucket, st
         return real(method, path, body, copied)
 
     bucket.answer = asked
-    monkeypatch.setattr(s3_client, "now", lambda: clock[0])
+    monkeypatch.setattr(s3_client, "elapsed", lambda: clock[0])
     monkeypatch.setattr(s3_removal, "REMOVALS", 2)
     assert results(store.delete_many(["a", "b"])) == dict.fromkeys(["a", "b"], FAILED if asleep else REMOVED)
     assert bucket.asked == [("POST", "/bucket?delete")] * sent

@@ -159,14 +159,14 @@ def test_a_failing_step_of_a_write_is_one_line_and_leaves_nothing(tmp_path, monk
 def test_an_unreadable_folder_stops_the_listing(tmp_path, monkeypatch):
     store = LocalStore(tmp_path)
     store.put("a/key", [b"x"])
-    real = os.scandir
+    real = os.open
 
-    def fails(path):
+    def fails(path, *how):
         if str(path).endswith("/a/"):
             raise PermissionError(errno.EACCES, "Permission denied")
-        return real(path)
+        return real(path, *how)
 
-    monkeypatch.setattr(os, "scandir", fails)
+    monkeypatch.setattr(os, "open", fails)
     with pytest.raises(StorageFailed, match=r"listing 'a/' in .* failed: Permission denied"):
         listed(store)
 
@@ -181,8 +181,8 @@ def test_folders_outside_the_prefix_or_before_after_are_not_opened(tmp_path, mon
     for key in ("a/x/1", "a/y/1", "b/x/1", "b/y/1", "c/1"):
         store.put(key, [b"x"])
     opened = []
-    real = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: opened.append(os.path.relpath(path, tmp_path)) or real(path))
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda path, how: opened.append(os.path.relpath(path, tmp_path)) or real(path, how))
     assert [key for batch in store.list("b/", after="b/x/1") for key in batch.column("key").to_pylist()] == ["b/y/1"]
     assert opened == ["b", "b/x", "b/y"]
     opened.clear()

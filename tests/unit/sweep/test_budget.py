@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from desilt.clock import elapsed
 from desilt.errors import FencedOff
 from desilt.objects.store import Outcome, Result
 from desilt.records import budget as leases
 from desilt.sweep import delete as deleting
 from desilt.sweep.budget import Budget
-from desilt.sweep.delete import Sure, delete, now
+from desilt.sweep.delete import Sure, delete
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEYS = [f"k{number:04d}" for number in range(1000)]
@@ -52,7 +53,7 @@ def given_out(repo):
 
 
 def sure(looks=None):
-    return Sure(lambda: looks.append(1) if looks is not None else None, since=now() if looks is None else -1e9)
+    return Sure(lambda: looks.append(1) if looks is not None else None, since=elapsed() if looks is None else -1e9)
 
 
 def test_without_a_limit_all_goes_at_once_and_nothing_is_written(memory_repo):
@@ -102,7 +103,7 @@ def test_who_lost_the_lock_while_it_waited_deletes_nothing_more(memory_repo, mon
     monkeypatch.setattr(deleting, "SURE_SECONDS", -1.0)
     budget = Budget(memory_repo, 100, lost.append)  # as soon as it waits
     with pytest.raises(FencedOff):
-        delete(store, KEYS, trash=None, sure=Sure(look, since=now()), budget=budget)
+        delete(store, KEYS, trash=None, sure=Sure(look, since=elapsed()), budget=budget)
     assert [len(call) for call in store.calls] == [100]
 
 
@@ -177,6 +178,10 @@ def test_what_was_never_asked_for_and_is_gone_is_not_counted_as_removed(memory_r
     for key in KEYS[:20]:
         store.put(key, [b"x"])
     found = delete(
-        Silent(), KEYS[:20], trash=None, sure=Sure(lambda: None, since=now()), budget=Budget(memory_repo, 10, Slept())
+        Silent(),
+        KEYS[:20],
+        trash=None,
+        sure=Sure(lambda: None, since=elapsed()),
+        budget=Budget(memory_repo, 10, Slept()),
     )
     assert [one.result for one in found] == [Result.REMOVED] * 10 + [Result.GONE] * 10
