@@ -236,7 +236,7 @@ def test_a_try_that_falls_behind_removes_nothing_that_another_has_settled(repo, 
     """Two tasks on one batch: by the time the slow one gets to its delete, a new commit may have the file again."""
     dead(repo, "one")
     planned = plan(collection.job, repo, HERE, collecting()).run
-    real, clock, back = LakeGate.condemn, removing.now, []
+    real, clock, back = LakeGate.condemn, removing.elapsed, []
     folder = Folder(repo.store, repo.prefix, find(repo.store, repo.prefix, planned))
     made = plans.read(folder, repo.secret)
 
@@ -247,7 +247,7 @@ def test_a_try_that_falls_behind_removes_nothing_that_another_has_settled(repo, 
         back.extend(repo.prefix + address for address in batch.rows["address"].to_pylist())
         for key in back:
             repo.store.put(key, [b"there again"])
-        monkeypatch.setattr(removing, "now", lambda: clock() + 2 * removing.SURE_SECONDS)
+        monkeypatch.setattr(removing, "elapsed", lambda: clock() + 2 * removing.SURE_SECONDS)
         return found
 
     monkeypatch.setattr(LakeGate, "condemn", condemn)

@@ -441,7 +441,7 @@ def test_what_was_written_after_the_plan_was_made_stays_with_all_its_versions(la
         pass
     lake.bucket.put("aside/back", b"new")
     purging = Purging(store, store.versions, "record-", then)
-    sure, budget = Sure(lambda: None, since=removing.now()), Budget(lake.repo, None, lambda _: None)
+    sure, budget = Sure(lambda: None, since=removing.elapsed()), Budget(lake.repo, None, lambda _: None)
     told = purging.remove(["old", "back"], sure=sure, budget=budget)
     assert [one.result.value for one in told] == ["removed", "failed"]
     assert "was written after the plan was made: all of it was left alone" in told[1].detail
