@@ -4,34 +4,41 @@ import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
+from itertools import chain, repeat
 from stat import S_ISREG
 
-AT_ONCE = 16  # files
-TOGETHER = 64  # between two looks at whether to go on
-QUICK = 0.000_2  # seconds to a file, in which threads would only be in each other's way
+FIRST = 64  # files, by which it is seen how long the disk takes
+AT_ONCE, EACH = 16, 16  # threads, and files that each takes away one after the other
+TOGETHER = AT_ONCE * EACH  # between two looks at whether to go on
+WAITS = 2.0  # times as long as it is at work: less, and threads would only be in each other's way
 
 
 def taken_away(names: Sequence[str], folder: int, between: Callable[[], None]) -> Generator[bool, None, None]:
     """Of each of some ``names``, in turn: whether there was a file, no link and no device, and is no longer.
 
-    A disk that has other things to write lets each file wait, and many at once hardly longer: where the first take
-    long, others are asked for together. Nothing is on its way any more once this is closed.
+    A disk may let each file wait, and many at once hardly longer: where the first ones are waited for more than worked
+    on, others are asked for together. Nothing is on its way any more once this is closed.
     """
-    began = time.monotonic()
-    for name in names[:TOGETHER]:
+    began, worked = time.monotonic(), time.thread_time()
+    for name in names[:FIRST]:
         between()
         yield _taken(name, folder)
-    rest = names[TOGETHER:]
-    if rest and time.monotonic() - began > QUICK * TOGETHER:
+    rest = names[FIRST:]
+    if rest and time.monotonic() - began > WAITS * (time.thread_time() - worked):
         with ThreadPoolExecutor(AT_ONCE) as threads:
             for at in range(0, len(rest), TOGETHER):
                 between()
-                yield from threads.map(_taken, rest[at : at + TOGETHER], repeat(folder))
+                some = rest[at : at + TOGETHER]
+                slices = [some[first : first + EACH] for first in range(0, len(some), EACH)]
+                yield from chain.from_iterable(threads.map(_taken_of, slices, repeat(folder)))
         return
     for name in rest:
         between()
         yield _taken(name, folder)
+
+
+def _taken_of(names: Sequence[str], folder: int) -> list[bool]:
+    return [_taken(name, folder) for name in names]
 
 
 def _taken(name: str, folder: int) -> bool:

@@ -371,10 +371,10 @@ def test_before_each_file_it_is_asked_whether_it_may_go(store):
     assert everything(root) == ["a", "a/3"]
 
 
-@pytest.fixture(params=[0.0, 3600.0], ids=["a slow disk", "a quick disk"])
+@pytest.fixture(params=[0.0, 1e9], ids=["a slow disk", "a quick disk"])
 def many(request, store, monkeypatch):
     """Keys of one folder, so many that they are asked for together where the disk is slow."""
-    monkeypatch.setattr(local_files, "QUICK", request.param)
+    monkeypatch.setattr(local_files, "WAITS", request.param)
     keys = [f"a/{number:04d}" for number in range(5 * local_files.TOGETHER)]
     fill(store, *keys)
     return keys
